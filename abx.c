@@ -1,0 +1,16 @@
+/* abx.c - the program, as a table of contents. Order is layer order. */
+#define ABX_UNITY 1
+
+/* base: words, memory, text */
+#include "base/base.c"
+#include "base/mem.c"
+#include "base/code.c"
+#include "base/err.c"
+#include "base/arena.c"
+#include "base/buf.c"
+#include "base/str.c"
+#include "base/num.c"
+#include "base/flow.c"
+/* os: the machine under us */
+#include "os/clock.c"
+#include "os/poll.c"

@@ -1,0 +1,287 @@
+/* abx.h - the C API of abx: sandboxes on any backend.
+ *
+ *     abx_error e;
+ *     abx_session *s = abx_open(&(abx_options){.provider = "opensandbox"}, &e);
+ *     abx_sandbox *box = s ? abx_create(s, &(abx_create_options){.template_name = "base"}, &e) : NULL;
+ *     abx_exec *x = box ? abx_exec_start(box, &(abx_exec_options){.argv = argv, .argc = 2}, &e) : NULL;
+ *     ...
+ *     abx_sandbox_free(box);
+ *     abx_close(s);
+ *
+ * The command line program is written against this header and nothing else.
+ *
+ * Errors. A call that can fail takes `abx_error *` last (never NULL) and says
+ * so by NULL or -1; then the error is filled in, otherwise it is untouched.
+ *
+ * Memory. Handles are freed by the function named with them. Strings that come
+ * back belong to the handle they came from: each says how long they are good.
+ * Strings that go in are copied where they are kept. Text is UTF-8.
+ *
+ * Manners. Nothing here prints, exits (but for lack of memory: one line on
+ * stderr, status 1), changes the working directory, handles a signal or starts
+ * a thread. Notices for people go to `notice`. A session is used by one thread
+ * at a time; several sessions do not know of each other. SIGPIPE is the
+ * program's to ignore when it writes to pipes itself; abx's own sockets never
+ * raise it.
+ *
+ * Waiting. Calls block until they are done, their time-out has passed (each
+ * says which), or `cancel_fd` has become readable, which ends every call of
+ * the session with ABX_CANCELLED. A running command can also be stepped from
+ * somebody's own poll loop: abx_exec_next(), abx_exec_want().
+ *
+ * ABX_API marks the functions: external in the library (-DABX_LIBRARY), static
+ * in the program's one unit (-DABX_PROGRAM), where they alone may go unused.
+ */
+#ifndef ABX_H
+#define ABX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef ABX_PROGRAM
+#define ABX_API static __attribute__((unused))
+#else
+#define ABX_API
+#endif
+
+/* ---- errors and notices ---- */
+
+typedef enum abx_kind {
+    ABX_OK,
+    ABX_USAGE,          /* what was asked for is wrong in itself */
+    ABX_FAILED,
+    ABX_NOT_FOUND,
+    ABX_DENIED,
+    ABX_TIMED_OUT,
+    ABX_CANCELLED,      /* cancel_fd became readable */
+} abx_kind;
+
+typedef struct abx_error {
+    abx_kind kind;
+    char     code[8];               /* "E2009" */
+    int      exit_status;           /* what the program exits with for this code */
+    char     message[2048];         /* one line for a person, without the code */
+    char     suggestion[2048];      /* what to do about it, or "" */
+    int      retryable;             /* the same call may work in a while */
+    char     request_id[80];        /* the server's name for the exchange, or "" */
+} abx_error;
+
+/* "E2009", or what was asked for: exit status and standing suggestion of a code. */
+ABX_API int abx_code_exit(const char *code);
+
+/* ---- sessions ---- */
+
+typedef struct abx_session abx_session;
+typedef struct abx_sandbox abx_sandbox;
+
+typedef struct abx_pair { const char *key, *value; } abx_pair;
+
+typedef struct abx_options {
+    const char *provider;           /* NULL: ABX_PROVIDER, ./.env, ~/.abx/.env, then alicloud-express */
+    const abx_pair *config;         /* settings that win over every other layer, such as {"base_url", …} */
+    size_t      config_count;
+    const char *home;               /* NULL: ABX_HOME, else ~/.abx */
+    const char *ca_file;            /* NULL: ABX_CA_FILE, SSL_CERT_FILE, …, the embedded roots */
+    int         cancel_fd_set;      /* 0: no cancel fd, whatever cancel_fd says */
+    int         cancel_fd;
+    int         allow_cwd_env;      /* an endpoint from ./.env may meet a key from elsewhere */
+    void      (*notice)(void *ctx, const char *line);   /* NULL: "abx: line" on stderr */
+    void       *notice_ctx;
+    void      (*trace)(void *ctx, const char *line);    /* NULL: none. Never holds a secret */
+    void       *trace_ctx;
+} abx_options;
+
+/* Resolves provider and configuration; goes nowhere near the network. E8001
+ * unknown provider, E8002 a bad setting, E8012 a hostile ./.env. */
+ABX_API abx_session *abx_open(const abx_options *options, abx_error *e);
+ABX_API void abx_close(abx_session *s);             /* NULL is fine; its sandboxes and commands must be freed before */
+
+ABX_API const char *abx_session_provider(const abx_session *s);    /* its id; good until abx_close() */
+
+/* From now on wait without a cancel fd: for cleaning up after ABX_CANCELLED. */
+ABX_API void abx_ignore_cancel(abx_session *s);
+
+/* ---- sandboxes ---- */
+
+typedef struct abx_info {
+    const char *sandbox_id;
+    const char *provider;
+    const char *template_name;      /* NULL where a thing is not known, here and below */
+    const char *status;             /* running, paused, creating, stopped, error, … */
+    const char *reason;             /* the backend's sentence about it */
+    const abx_pair *metadata;
+    size_t      metadata_count;
+    const char *started_at;         /* RFC 3339, UTC */
+    const char *end_at;
+    int64_t     timeout_s;          /* -1: not known */
+    const char *region;
+} abx_info;
+
+typedef struct abx_create_options {
+    const char *template_name;      /* NULL: the setting default_template, else "base" */
+    int64_t     timeout_s;          /* 0: 300; -1: never expires. Below the backend's minimum it is raised, with a notice */
+    const abx_pair *env;
+    size_t      env_count;
+    const abx_pair *metadata;
+    size_t      metadata_count;
+    const char *const *entrypoint;  /* NULL: the provider's choice */
+    size_t      entrypoint_count;
+    const char *cpu, *memory;       /* "500m", "512Mi"; NULL: as configured */
+} abx_create_options;
+
+/* Creates a sandbox and waits until commands can be run in it. When that fails
+ * after the backend made one, it is removed again, or its id is in the message
+ * if it could not be. Cancelled: the same. */
+ABX_API abx_sandbox *abx_create(abx_session *s, const abx_create_options *o, abx_error *e);
+
+/* A handle on a sandbox that exists already: "ID" or "PROVIDER:ID". No network.
+ * E8030: the reference names another provider than the session's. E8002: no id
+ * can look like that. */
+ABX_API abx_sandbox *abx_attach(abx_session *s, const char *ref, abx_error *e);
+ABX_API void abx_sandbox_free(abx_sandbox *b);      /* NULL is fine; does not end the sandbox */
+ABX_API const char *abx_sandbox_id(const abx_sandbox *b);
+
+/* What was last known, without asking: after abx_create() and every call that
+ * answers with it. Good until the next call on the handle. */
+ABX_API const abx_info *abx_last_info(const abx_sandbox *b);
+
+/* Each asks the backend; NULL on failure. Good until the next call on the handle. */
+ABX_API const abx_info *abx_get_info(abx_sandbox *b, abx_error *e);
+ABX_API const abx_info *abx_pause(abx_sandbox *b, abx_error *e);
+ABX_API const abx_info *abx_resume(abx_sandbox *b, abx_error *e);
+/* The sandbox ends `seconds` from now, sooner or later than before. */
+ABX_API const abx_info *abx_set_timeout(abx_sandbox *b, int64_t seconds, abx_error *e);
+
+/* Ends it. *killed (may be NULL) is 0 when it was gone already, which is no
+ * failure. A second call on the same handle does not go to the network. */
+ABX_API int abx_kill(abx_sandbox *b, int *killed, abx_error *e);
+
+typedef struct abx_url {
+    const char *url;
+    const abx_pair *headers;        /* to be sent with every request to it */
+    size_t      header_count;
+} abx_url;
+
+/* Where a port of the sandbox can be reached. Good until the next call on the handle. */
+ABX_API const abx_url *abx_port_url(abx_sandbox *b, int port, abx_error *e);
+
+typedef struct abx_list_options {
+    const abx_pair *metadata;       /* all of these must match */
+    size_t      metadata_count;
+    int64_t     limit;              /* stop after so many; 0: no limit */
+} abx_list_options;
+
+/* Calls `each` for every sandbox, page by page; the info is good during the
+ * call. `each` returning nonzero ends the listing early, which is no failure.
+ * *more (may be NULL): there are others behind `limit`. */
+ABX_API int abx_list(abx_session *s, const abx_list_options *o,
+                     int (*each)(void *ctx, const abx_info *info), void *ctx, int *more, abx_error *e);
+
+/* ---- commands ---- */
+
+typedef struct abx_exec abx_exec;
+
+typedef struct abx_exec_options {
+    const char *const *argv;        /* one word is a shell line; two or more are an argv that arrives exactly */
+    size_t      argc;
+    const abx_pair *env;
+    size_t      env_count;
+    const char *cwd;                /* NULL: the backend's own */
+    int64_t     timeout_ms;         /* 0: none. At its end the whole process group is killed */
+} abx_exec_options;
+
+typedef enum abx_event_kind { ABX_STDOUT, ABX_STDERR, ABX_EXIT } abx_event_kind;
+
+typedef struct abx_event {
+    abx_event_kind kind;
+    const char *bytes;              /* ABX_STDOUT, ABX_STDERR: not NUL-terminated; good until the next call */
+    size_t      size;
+    int         exit_code;          /* ABX_EXIT: 0 … 255, or -1 when a signal ended it */
+    int         signal;             /* ABX_EXIT: its number, 0: none, -1: the backend does not say which */
+    int         timed_out;          /* ABX_EXIT: timeout_ms ended it */
+    int64_t     duration_ms;        /* ABX_EXIT */
+} abx_event;
+
+typedef struct abx_want {
+    int     fd;                     /* -1: call abx_exec_next() at once */
+    short   events;                 /* POLLIN, POLLOUT */
+    int64_t wait_ms;                /* call again after this time even if the fd is silent; -1: no such time */
+} abx_want;
+
+/* Starts a command. A sandbox that is not running is refused before anything
+ * is sent, for what is sent to a paused one runs when it is resumed. */
+ABX_API abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e);
+
+/* The next event: 1, *event is filled. 0: nothing yet (wait = 0 only). -1: the
+ * result is unknown, and the error says why; never a made-up exit code. With
+ * wait != 0 it waits. After ABX_EXIT nothing follows. */
+ABX_API int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e);
+ABX_API abx_want abx_exec_want(const abx_exec *x);
+
+/* Ends the remote process group: TERM, and KILL when it does not go. */
+ABX_API int abx_exec_kill(abx_exec *x, abx_error *e);
+ABX_API void abx_exec_free(abx_exec *x);            /* NULL is fine; does not stop the command */
+
+/* ---- files ---- */
+
+/* Up to `size` bytes into p: how many, 0 at the end, -1 on failure (errno set). */
+typedef ptrdiff_t abx_reader(void *ctx, void *p, size_t size);
+/* All of the bytes: 0, or -1 on failure (errno set). */
+typedef int abx_writer(void *ctx, const void *p, size_t size);
+
+/* Writes a file in the sandbox, whole or not at all. `size` is how much the
+ * reader will give, or -1. mode -1: an existing file keeps its own, a new one
+ * gets 0644. Result: the size of what lies there now, or -1. */
+ABX_API int64_t abx_write_file(abx_sandbox *b, const char *path, int mode, int64_t size,
+                               abx_reader *reader, void *ctx, abx_error *e);
+ABX_API int64_t abx_read_file(abx_sandbox *b, const char *path, abx_writer *writer, void *ctx, abx_error *e);
+
+/* The same between the sandbox and a local file. Download writes a temporary
+ * file beside `local` and renames it: nothing half-written is ever seen under
+ * that name. Upload sends the local file's mode. */
+ABX_API int64_t abx_upload(abx_sandbox *b, const char *local, const char *path, abx_error *e);
+ABX_API int64_t abx_download(abx_sandbox *b, const char *path, const char *local, abx_error *e);
+
+/* ---- providers ---- */
+
+typedef struct abx_provider {
+    const char *id;
+    const char *name;               /* for people */
+    const char *kind;               /* builtin */
+    const char *trust;              /* builtin */
+    const char *version;
+    int         is_default;
+} abx_provider;
+
+/* Calls `each` for every provider there is, installed or compiled in. */
+ABX_API int abx_providers(const abx_options *options, int (*each)(void *ctx, const abx_provider *p), void *ctx,
+                          abx_error *e);
+
+/* The default provider's id into id[64], and where it was set: override,
+ * environ, dotenv, toml or builtin, into source[16]. */
+ABX_API int abx_default_provider(const abx_options *options, char id[64], char source[16], abx_error *e);
+
+/* ---- version ---- */
+
+typedef struct abx_build {
+    const char *version;            /* "0.1.0" */
+    int         output_version;     /* of the JSON documents */
+    const char *commit;             /* "unknown" without git, "…-dirty" */
+    const char *tls;                /* "Mbed TLS 3.6.7", "none" */
+    const char *zlib;               /* "1.3.1", "none" */
+    const char *libc;
+    const char *target;
+    const char *ca_date;            /* of the embedded roots; "none" */
+} abx_build;
+
+ABX_API const abx_build *abx_build_info(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,20 @@
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void base_bug(const char *file, int line, const char *what)
+{
+    fprintf(stderr, "abx: internal error at %s:%d: %s\n", file, line, what);
+    abort();
+}
+
+void base_no_memory(void)
+{
+    static const char line[] = "abx: out of memory\n";
+
+    if (write(2, line, sizeof line - 1) < 0)
+        _exit(1);       /* nothing left to say it with */
+    _exit(1);
+}

@@ -1,0 +1,45 @@
+/* limits.h - every number that says "no more than this", with its reason.
+ *
+ * A test stands on both sides of each. Times are in milliseconds.
+ */
+#ifndef ABX_LIMITS_H
+#define ABX_LIMITS_H
+
+/* Memory */
+#define ARENA_COMMAND       ((size_t)256 << 20) /* reserved, not used: pages come as they are touched */
+#define LIMIT_COPY_BLOCK    ((size_t)64 << 10)  /* one piece of a transfer: large enough that calls do not count */
+
+/* JSON */
+#define LIMIT_JSON_BYTES    ((size_t)8 << 20)   /* one document in memory; the longest EPP line is as long */
+#define LIMIT_JSON_DEPTH    128                 /* nesting; the deepest real document has 7 */
+
+/* HTTP */
+#define LIMIT_HEAD          ((size_t)256 << 10) /* a status or request line with all its headers */
+#define LIMIT_HEADERS       256                 /* fields in one head */
+#define LIMIT_CHUNK_LINE    ((size_t)4 << 10)   /* a chunk's size with its extensions */
+#define LIMIT_TRAILERS      ((size_t)16 << 10)  /* what may follow the last chunk */
+#define LIMIT_INTERIM       16                  /* 1xx answers before the real one */
+#define LIMIT_ERROR_BODY    ((size_t)64 << 10)  /* how much of a refusal is read to find its message */
+#define LIMIT_ANSWER        ((size_t)8 << 20)   /* a JSON answer: 200 sandboxes are about 200 KB */
+#define LIMIT_URL           ((size_t)32 << 10)  /* paths of 4096 bytes, percent-encoded, twice */
+#define LIMIT_REDIRECTS     5
+
+/* Event streams: one event carries at most one line of output, and a line of
+ * 20 MB must pass; JSON can write a byte as six. */
+#define LIMIT_EVENT         ((size_t)128 << 20)
+
+/* Configuration files */
+#define LIMIT_DOTENV        ((size_t)1 << 20)
+
+/* Waiting */
+#define LIMIT_CONNECT_MS    10000               /* TCP and TLS together */
+#define LIMIT_RESOLVE_MS    10000
+#define LIMIT_CALL_MS       30000               /* one small call, unless `http_timeout` says otherwise */
+#define LIMIT_CREATE_MS     300000              /* the server may pull an image first */
+#define LIMIT_READY_MS      30000               /* from running to the daemon's first answer */
+#define LIMIT_SILENCE_MS    20000               /* a command's stream: the daemon pings every 3 s */
+#define LIMIT_IDLE_MS       60000               /* a transfer in which not a byte moves */
+#define LIMIT_KEEP_MS       20000               /* a kept connection; the server closes idle ones after 30 s */
+#define LIMIT_CLEANUP_MS    5000                /* removing what a cancelled call left */
+
+#endif

@@ -1,0 +1,88 @@
+/* json.h - JSON (RFC 8259), read and written.
+ *
+ * Reading: one whole document in memory to a tree in an arena.
+ *
+ *     const Json *doc;
+ *     if (!json_parse(text, &a, &doc, err)) return false;
+ *     Str id = json_str(json_get(doc, "id"));
+ *
+ * To the letter of the RFC: UTF-8 only, no byte order mark, no comments, no
+ * trailing commas, no NaN, nothing but white space behind the value. Of a key
+ * given twice the last value counts. Integers that fit int64_t are exact
+ * (JSON_INT); every other number is JSON_REAL, with its own text kept. A
+ * surrogate pair becomes one character; a lone surrogate is refused. "\u0000"
+ * is a NUL byte in the Str. At most LIMIT_JSON_BYTES and LIMIT_JSON_DEPTH.
+ *
+ * Looking: the getters take NULL and the wrong type calmly and answer with
+ * nothing (NULL, the empty Str, the default), so a path is a chain of calls.
+ *
+ * Writing: a JsonOut over a Buf puts in commas and, if asked, line breaks.
+ *
+ *     JsonOut w = json_out(&buf, JSON_PRETTY);
+ *     json_begin(&w, '{'); json_key(&w, "id"); json_put_str(&w, id); json_end(&w, '}');
+ *
+ * Non-ASCII text is written as it is; what is not UTF-8 becomes U+FFFD; of the
+ * control characters those with a short form are written in it (\b \f \n \r
+ * \t), the others as \u00xx; DEL is written as it is.
+ *
+ * Memory: the tree and its strings live in the arena. `text` may go once
+ * json_parse() is back.
+ */
+#ifndef ABX_JSON_H
+#define ABX_JSON_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+typedef enum JsonType {
+    JSON_NULL, JSON_BOOL, JSON_INT, JSON_REAL, JSON_STRING, JSON_ARRAY, JSON_OBJECT,
+} JsonType;
+
+typedef struct Json {
+    JsonType type;
+    bool     boolean;           /* JSON_BOOL */
+    int64_t  integer;           /* JSON_INT */
+    double   real;              /* JSON_REAL; also set for JSON_INT. Infinite when it is too large */
+    Str      text;              /* JSON_STRING: its characters. JSON_INT and JSON_REAL: as it was written */
+    size_t   count;             /* JSON_ARRAY, JSON_OBJECT: members */
+    const struct Json *items;   /* JSON_ARRAY, JSON_OBJECT: the values, in file order */
+    const Str *keys;            /* JSON_OBJECT: the names, beside the values; each once */
+} Json;
+
+/* False: ERR_INPUT or ERR_LIMIT, with the byte position (from 0) in the text.
+ * The code is E0000: the caller knows what kind of thing was malformed. */
+ABX_FN bool json_parse(Str text, Arena *a, const Json **out, Err *err) ABX_CHECK;
+
+ABX_FN const Json *json_get(const Json *object, const char *key);   /* NULL: not an object, or no such key */
+ABX_FN const Json *json_at(const Json *array, size_t i);            /* NULL: not an array, or past its end */
+ABX_FN Str     json_str(const Json *v);                             /* empty, with p NULL, when it is no string */
+ABX_FN int64_t json_int(const Json *v, int64_t otherwise);          /* JSON_INT, or a JSON_REAL with a whole value */
+ABX_FN bool    json_bool(const Json *v, bool otherwise);
+ABX_FN size_t  json_count(const Json *v);                           /* members of an array or object; else 0 */
+
+typedef enum JsonStyle {
+    JSON_COMPACT,       /* {"a":1} */
+    JSON_SPACED,        /* {"a": 1, "b": 2}: one line, as errors are printed */
+    JSON_PRETTY,        /* two spaces a level; empty ones stay {} and [] */
+} JsonStyle;
+
+typedef struct JsonOut {
+    Buf      *to;       /* look at to->over when all is written */
+    JsonStyle style;
+    int       depth;
+    bool      comma;    /* a value was written at this level */
+    bool      keyed;    /* a key was written, its value comes */
+} JsonOut;
+
+ABX_FN JsonOut json_out(Buf *to, JsonStyle style);
+ABX_FN void json_begin(JsonOut *w, char open);          /* '{' or '[' */
+ABX_FN void json_end(JsonOut *w, char close);           /* '}' or ']' */
+ABX_FN void json_key(JsonOut *w, const char *key);
+ABX_FN void json_key_str(JsonOut *w, Str key);          /* for keys that come from outside */
+ABX_FN void json_put_str(JsonOut *w, Str s);
+ABX_FN void json_put_int(JsonOut *w, int64_t v);
+ABX_FN void json_put_bool(JsonOut *w, bool v);
+ABX_FN void json_put_null(JsonOut *w);
+
+#endif

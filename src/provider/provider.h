@@ -1,0 +1,195 @@
+/* provider.h - the contract that every backend fulfils.
+ *
+ * A Provider is one table of functions over one backend, made with settings
+ * that were resolved for it: it reads no configuration, no environment, no
+ * store. Everything that abx does with a sandbox goes through here, whether
+ * the backend is compiled in or a plugin.
+ *
+ * To add a backend: write provider/NAME.c with a `const ProviderKind`, list it
+ * in host/registry.c, give its configuration fields there, and it is there
+ * for the CLI, the library and the plugin server alike.
+ *
+ * Every call takes a deadline and an Err. An operation that the kind does not
+ * declare (NULL in the table) is refused by provider_can() with E8004 before
+ * anything is sent. Codes: E2009 for a sandbox that is not there, E1001 for a
+ * refused key, E5000/E5001 for the way there, E4001 for a missing file.
+ *
+ * Memory: results live in the arena that is handed in.
+ */
+#ifndef ABX_PROVIDER_H
+#define ABX_PROVIDER_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/flow.h"
+#include "net/header.h"
+#include "net/stream.h"
+#include "os/clock.h"
+
+typedef struct Provider Provider;
+
+typedef struct Pair { Str key, value; } Pair;
+
+typedef enum SandboxState {
+    SANDBOX_UNKNOWN, SANDBOX_CREATING, SANDBOX_RUNNING, SANDBOX_PAUSING, SANDBOX_PAUSED,
+    SANDBOX_RESUMING, SANDBOX_STOPPING, SANDBOX_STOPPED, SANDBOX_ERROR,
+} SandboxState;
+
+/* What is known of a sandbox; empty, 0 or -1 where it is not. */
+typedef struct SandboxInfo {
+    Str          id;
+    Str          template;      /* as the backend names it: the image */
+    SandboxState state;
+    Str          status;        /* our word for the state, or the backend's own in lower case */
+    Str          reason;        /* the backend's sentence about the state */
+    const Pair  *metadata;
+    size_t       metadata_count;
+    Str          started_at;    /* RFC 3339, UTC, as the backend gave it */
+    Str          end_at;
+    int64_t      timeout_s;     /* the lifetime that was asked for: known after create alone; -1 */
+    Str          region;
+} SandboxInfo;
+
+typedef struct CreateRequest {
+    Str         template;       /* "base" is the provider's own default image */
+    int64_t     timeout_s;      /* 0: the sandbox does not expire */
+    const Pair *env;
+    size_t      env_count;
+    const Pair *metadata;
+    size_t      metadata_count;
+    const Str  *entrypoint;     /* NULL: automatic */
+    size_t      entrypoint_count;
+    Str         cpu, memory;    /* "500m", "512Mi"; empty: the configured ones */
+} CreateRequest;
+
+typedef struct ExecRequest {
+    const Str  *argv;           /* one word is a shell line, two or more are an argv that arrives exactly */
+    size_t      argc;
+    const Pair *env;
+    size_t      env_count;
+    Str         cwd;            /* empty: the daemon's own */
+    int64_t     timeout_ms;     /* 0: none; at its end the process group is killed */
+} ExecRequest;
+
+typedef enum ExecEventKind {
+    EXEC_OUT,           /* bytes for stdout */
+    EXEC_ERR,           /* bytes for stderr */
+    EXEC_EXIT,          /* the result; nothing follows */
+} ExecEventKind;
+
+typedef struct ExecEvent {
+    ExecEventKind kind;
+    Str           bytes;        /* EXEC_OUT, EXEC_ERR: good until the next call */
+    int           exit_code;    /* EXEC_EXIT: 0 ... 255; -1 when a signal ended it */
+    Str           signal;       /* "SIGKILL", or empty; good until the call is closed */
+    bool          timed_out;    /* the request's timeout ended it */
+    int64_t       duration_ms;
+} ExecEvent;
+
+typedef struct ExecCall ExecCall;   /* a running command; the backend's own struct */
+
+typedef struct FileStat {
+    Str     path;
+    Str     type;               /* file, directory, symlink, other */
+    int64_t size;
+    int     mode;               /* permission bits, 0644; -1 unknown */
+    Str     owner, group;
+    Str     modified_at;
+} FileStat;
+
+typedef struct PortUrl {
+    Str     url;                /* with scheme */
+    Headers headers;            /* to be sent with every request to it */
+} PortUrl;
+
+typedef struct ListPage {
+    const SandboxInfo *items;
+    size_t             count;
+    bool               more;    /* there is another page behind this one */
+} ListPage;
+
+/* A setting of a backend, as it declares it. The host resolves it through the
+ * layers (environment variable ABX_<ID>_<KEY>) and checks it against its type. */
+typedef enum FieldType { FIELD_STR, FIELD_URL, FIELD_INT, FIELD_FLOAT, FIELD_BOOL, FIELD_CSV } FieldType;
+
+typedef struct ProviderField {
+    const char *key;            /* "base_url" */
+    FieldType   type;
+    bool        secret;         /* never printed, never in argv */
+    const char *fallback;       /* the value when no layer has one; NULL: none */
+    const char *help;
+} ProviderField;
+
+/* Settings that were resolved: values in their type's own spelling (integers
+ * in decimal, booleans "true" and "false"); unset keys are not there. */
+typedef struct Settings { const Pair *v; size_t n; } Settings;
+
+ABX_FN Str provider_setting(Settings s, const char *key);  /* p NULL: unset */
+
+typedef struct ProviderHost ProviderHost;
+
+typedef struct ProviderKind {
+    Str id;                     /* "opensandbox" */
+    Str name;                   /* "OpenSandbox" */
+    const ProviderField *fields;
+    size_t field_count;
+
+    /* Copies what it keeps. False: E8002, a setting that cannot be used. */
+    bool (*open)(Settings s, const ProviderHost *host, Provider **out, Err *err);
+
+    bool (*create)(Provider *p, const CreateRequest *rq, Arena *a, SandboxInfo *out, Deadline d, Err *err);
+    bool (*get)(Provider *p, Str id, Arena *a, SandboxInfo *out, Deadline d, Err *err);
+    /* page counts from 1 */
+    bool (*list)(Provider *p, const Pair *metadata, size_t metadata_count, int page, Arena *a, ListPage *out,
+                 Deadline d, Err *err);
+    /* *killed is false when it was gone already: that is no failure */
+    bool (*kill)(Provider *p, Str id, bool *killed, Deadline d, Err *err);
+    bool (*set_timeout)(Provider *p, Str id, int64_t seconds, Arena *a, SandboxInfo *out, Deadline d, Err *err);
+    bool (*pause)(Provider *p, Str id, Arena *a, SandboxInfo *out, Deadline d, Err *err);
+    bool (*resume)(Provider *p, Str id, Arena *a, SandboxInfo *out, Deadline d, Err *err);
+    bool (*port_url)(Provider *p, Str id, int port, Arena *a, PortUrl *out, Deadline d, Err *err);
+
+    /* Starts a command; the call must be closed. `d` is for starting alone. */
+    bool (*exec)(Provider *p, Str id, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err);
+    /* STEP_DONE: *ev is the next event. STEP_MORE: nothing there; wait as
+     * exec_want says, at most until exec_deadline, and call again. STEP_ERR:
+     * the stream broke, or fell silent: the result is unknown. */
+    Step (*exec_next)(ExecCall *x, ExecEvent *ev, Err *err);
+    StreamWant (*exec_want)(const ExecCall *x);
+    Deadline (*exec_deadline)(const ExecCall *x);
+    /* Ends the remote process group (TERM, then KILL). */
+    bool (*exec_kill)(ExecCall *x, Deadline d, Err *err);
+    void (*exec_close)(ExecCall *x);        /* does not stop the command */
+
+    /* Writes all of src to path, whole or not at all: what was there before
+     * stays until the new content is complete. mode -1: an existing file keeps
+     * its own, a new one gets 0644. *size is what lies there now. */
+    bool (*file_write)(Provider *p, Str id, Str path, int mode, Source src, int64_t *size, Deadline d, Err *err);
+    bool (*file_read)(Provider *p, Str id, Str path, Sink to, int64_t *size, Deadline d, Err *err);
+    bool (*file_stat)(Provider *p, Str id, Str path, Arena *a, FileStat *out, Deadline d, Err *err);
+
+    /* From now on wait without the cancel fd: cleaning up. */
+    void (*ignore_cancel)(Provider *p);
+    void (*close)(Provider *p);             /* frees it */
+} ProviderKind;
+
+/* What a provider is given besides its settings. */
+struct ProviderHost {
+    int   cancel_fd;            /* -1: none */
+    void (*notice)(void *ctx, Str line);    /* something the person should know, such as a raised TTL */
+    void  *notice_ctx;
+    void (*trace)(void *ctx, const char *line);     /* NULL: nobody listens */
+    void  *trace_ctx;
+    Str    ca_file;
+};
+
+/* First member of each backend's own struct. */
+struct Provider {
+    const ProviderKind *kind;
+    ProviderHost        host;
+};
+
+/* The words of the interface: "running", "paused", ... */
+ABX_FN Str provider_state_word(SandboxState state);
+
+#endif

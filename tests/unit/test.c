@@ -1,0 +1,22 @@
+/* test.c - one program for all unit tests: it sees every private name of the
+ * unit. To add a file: include it below, and name its table in main(). */
+#define ABX_TEST 1
+#include "abx.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include "guard.c"
+
+#include "num_test.c"
+
+#define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
+
+int main(void)
+{
+    int failed = 0;
+
+    TEST_RUN(num);
+    return failed != 0;
+}
