@@ -1,0 +1,269 @@
+# abx - `make help` lists what can be made. GNU make, Debian; tools/setup
+# installs what is needed.
+
+# --- what may be chosen on the command line ---------------------------------
+TLS          ?= mbedtls
+CA           ?= certifi
+VERSION      := 0.1.0
+ABX_CACHE    ?= $(HOME)/.cache/abx-dev
+PYTHON       ?= $(ABX_CACHE)/venv/bin/python
+PYTEST       ?= $(PYTHON) -m pytest
+FUZZ_SECONDS ?= 5
+HOST_CC      ?= gcc
+CLANG        ?= clang
+V            ?= 0
+
+# --- the kinds of build ------------------------------------------------------
+# Each has its own folder and program, so none disturbs another:
+#   release  ./abx        static musl, what is shipped
+#   debug    ./abx-debug  the same for a debugger
+#   asan     ./abx-asan   glibc, address and undefined behaviour sanitizers
+#   fuzz                  clang, the libraries that fuzzers are linked with
+# TLS=none and CA=none go into folders and programs of their own, too.
+KIND ?= release
+ifneq ($(filter-out mbedtls none,$(TLS)),)
+$(error TLS is mbedtls (the default) or none)
+endif
+ifneq ($(filter-out certifi none,$(CA)),)
+$(error CA is certifi (the default) or none)
+endif
+ifeq ($(TLS),none)
+VARIANT := -notls
+else ifeq ($(CA),none)
+VARIANT := -noca
+endif
+KIND_$(KIND) := -$(KIND)
+KIND_release :=
+B   := build$(KIND_$(KIND))$(VARIANT)
+ABX := abx$(KIND_$(KIND))$(VARIANT)
+
+WARN := -std=c11 -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wredundant-decls \
+  -Wconversion -Wno-sign-conversion -Wswitch-enum -Wformat=2 -Wvla -Werror
+INC  := -D_GNU_SOURCE -I. -Isrc -DABX_VERSION='"$(VERSION)"'
+ifeq ($(TLS),none)
+INC += -DABX_TLS_NONE
+endif
+ifeq ($(CA),none)
+INC += -DABX_CA_NONE
+endif
+
+# Debian's musl-gcc cannot link a static-pie; gcc with our specs file can. Of
+# the system's headers it sees the kernel's alone ($(B)/kernel), never glibc's.
+MUSL_CC  := gcc -specs=vendor/musl-spie.specs -fPIE -isystem build/kernel
+HARDEN   := -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero
+SAME     := -ffile-prefix-map=$(CURDIR)=.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+GC       := -ffunction-sections -fdata-sections
+MUSL_LD  := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--gc-sections -Wl,--build-id=none
+
+ifeq ($(KIND),release)
+CC_KIND := $(MUSL_CC) -O2 $(HARDEN) $(SAME)
+LD_KIND := $(MUSL_LD) -s
+else ifeq ($(KIND),debug)
+CC_KIND := $(MUSL_CC) -Og -g $(HARDEN) $(SAME)
+LD_KIND := $(MUSL_LD)
+else ifeq ($(KIND),asan)
+CC_KIND := gcc -O1 -g $(SANITIZE)
+else ifeq ($(KIND),fuzz)
+CC_KIND := $(CLANG) -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+else
+$(error KIND is release, debug, asan or fuzz)
+endif
+VCC := $(CC_KIND) $(GC)
+
+ifeq ($(V),0)
+Q   := @
+say  = @printf '  %-4s %s\n'
+else
+say  = @:
+endif
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+include vendor/vendor.mk
+
+# --- the program: one unit ---------------------------------------------------
+.PHONY: all
+all: $(ABX)
+
+GEN   := $(B)/gen/build_info.h $(VENDOR_GEN) build/kernel/.ok
+UNIT  := $(CC_KIND) $(GC) $(WARN) $(INC) $(VENDOR_INC)
+SRC   := $(sort $(wildcard src/*/*.c))
+HDR   := $(sort $(wildcard src/*/*.h)) abx.h
+
+$(B)/abx.o: abx.c $(GEN) $(B)/flags
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(UNIT) -DABX_PROGRAM -MMD -MP -c -o $@ abx.c
+$(ABX): $(B)/abx.o $(VENDOR_LIB)
+	$(say) LD $@
+	$(Q)$(CC_KIND) $(LD_KIND) -o $@ $^
+
+# What goes into `abx version`: looked at every time, touched when it changed.
+$(B)/gen/build_info.h: FORCE $(VENDOR_GEN:%/roots_data.h=)
+	@tools/build-info $@ $(TLS) $(CA) $(CC_KIND)
+# The command lines, so that other flags build anew.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' "$$flags" | cmp -s - $@ || printf '%s\n' "$$flags" > $@
+$(B)/flags: export flags = $(UNIT)
+$(B)/vendor.flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' "$$flags" | cmp -s - $@ || printf '%s\n' "$$flags" > $@
+$(B)/vendor.flags: export flags = $(VCC) $(VCC_aesni)
+build/kernel/.ok:
+	@mkdir -p $(@D)
+	@for d in linux asm-generic; do ln -sfn /usr/include/$$d $(@D)/$$d; done
+	@ln -sfn /usr/include/$$(gcc -print-multiarch)/asm $(@D)/asm
+	@touch $@
+.PHONY: FORCE
+FORCE:
+-include $(B)/abx.d
+
+# --- the split build: every .c alone -----------------------------------------
+# ABX_API and ABX_FN are external here: the linker names what nobody defines.
+# Not optimised, because check-names reads the objects and must see functions
+# that would be inlined away.
+SPLIT_OPT_release := -O0
+SPLIT_OBJ := $(foreach c,$(SRC),$(B)/split/$(subst /,_,$(c:.c=.o)))
+define split_rule
+$(B)/split/$(subst /,_,$(1:.c=.o)): $(1) $(GEN) $(B)/flags
+	@mkdir -p $$(@D)
+	$(Q)$$(UNIT) $$(SPLIT_OPT_$$(KIND)) -MMD -MP -c -o $$@ $(1)
+endef
+$(foreach c,$(SRC),$(eval $(call split_rule,$(c))))
+$(B)/split/abx: $(SPLIT_OBJ) $(VENDOR_LIB)
+	$(say) LD $@
+	$(Q)$(CC_KIND) $(LD_KIND) -o $@ $^
+-include $(SPLIT_OBJ:.o=.d)
+
+.PHONY: split split-objects
+split: $(B)/split/abx
+split-objects: $(SPLIT_OBJ)
+
+# --- other kinds -------------------------------------------------------------
+.PHONY: debug asan
+debug asan:
+	@$(MAKE) --no-print-directory KIND=$@ all
+
+# --- unit tests --------------------------------------------------------------
+# tests/unit/test.c includes abx.c and every *_test.c: one program, and it sees
+# every private name.
+TEST_CC := $(UNIT) -Wno-unused-function -Itests/unit
+$(B)/test: tests/unit/test.c $(GEN) $(B)/flags $(VENDOR_LIB)
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(TEST_CC) -MMD -MP -MF $(B)/test.d -o $@ tests/unit/test.c $(VENDOR_LIB) -lcmocka
+-include $(B)/test.d
+
+.PHONY: unit unit-program
+unit-program: $(B)/test
+unit: need-cmocka
+	@$(MAKE) --no-print-directory KIND=asan unit-program
+	build-asan$(VARIANT)/test
+
+# --- fuzzers -----------------------------------------------------------------
+# Each tests/fuzz/fuzz_FOO.c includes the headers it needs and is linked with
+# the split objects, so that a change rebuilds little.
+FUZZERS := $(patsubst tests/fuzz/%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_OBJ := $(filter-out %_cli_main.o,$(SPLIT_OBJ))
+$(B)/libabx.a: $(FUZZ_OBJ)
+	@rm -f $@
+	$(Q)ar rcsD $@ $^
+$(B)/fuzz_%: tests/fuzz/fuzz_%.c $(B)/libabx.a $(VENDOR_LIB)
+	$(say) CC $@
+	$(Q)$(UNIT) -fsanitize=fuzzer -Wno-missing-prototypes -MMD -MP -MF $@.d -o $@ $< $(B)/libabx.a $(VENDOR_LIB)
+-include $(FUZZERS:%=$(B)/%.d)
+
+.PHONY: fuzz fuzz-programs
+fuzz-programs: $(FUZZERS:%=$(B)/%)
+fuzz: need-clang
+	@$(MAKE) --no-print-directory KIND=fuzz fuzz-programs
+	@sh tools/fuzz build-fuzz$(VARIANT) $(FUZZ_SECONDS) $(FUZZERS)
+
+# --- checks ------------------------------------------------------------------
+.PHONY: check check-notls check-code check-gcc check-clang check-headers cli
+check: check-code unit cli
+check-notls:
+	@$(MAKE) --no-print-directory TLS=none check
+
+check-code: need-shellcheck split check-gcc check-clang check-headers
+	tools/check-layers
+	tools/check-calls
+	tools/check-names $(B)/split
+	@set -- $$(grep -lE '^#!/bin/(ba)?sh' tools/* vendor/*.sh .ci/* e2e/* tests/bench/* 2>/dev/null); shellcheck -S warning "$$@"
+
+# glibc's headers, where the first build saw musl's: gcc and clang, both ways.
+check-gcc check-clang: $(GEN)
+	@for f in abx.c $(SRC); do \
+	  p=; [ $$f = abx.c ] && p=-DABX_PROGRAM; \
+	  $(CC_$@) $(WARN) $(INC) $(VENDOR_INC) $$p -fsyntax-only $$f || exit 1; done
+CC_check-gcc   := gcc -O2
+CC_check-clang := $(CLANG)
+check-clang: need-clang
+
+check-headers: $(GEN)
+	@for h in $(HDR); do \
+	  $(MUSL_CC) $(WARN) -Wno-unused-function $(INC) $(VENDOR_INC) -fsyntax-only -x c $$h || exit 1; done
+
+cli: $(ABX) need-pytest
+	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider tests/cli
+
+# --- the real thing, measurements, the long run ------------------------------
+.PHONY: e2e bench demo nightly
+e2e: $(ABX) need-pytest
+	$(PYTEST) -q -p no:cacheprovider e2e
+bench: $(ABX)
+	tests/bench/run
+demo: $(ABX)
+	e2e/demo
+nightly: check
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60
+	@$(MAKE) --no-print-directory valgrind
+
+# Valgrind sees what the sanitizers do not: reads of memory never written. It
+# runs the unit tests as the debug kind builds them, but against glibc.
+.PHONY: valgrind
+valgrind: need-cmocka need-valgrind
+	@$(MAKE) --no-print-directory KIND=debug CC_KIND='gcc -O1 -g' B=build-valgrind$(VARIANT) unit-program
+	valgrind -q --error-exitcode=9 --leak-check=full build-valgrind$(VARIANT)/test
+
+# --- missing tools are said, never skipped -----------------------------------
+.PHONY: need-cmocka need-clang need-pytest need-valgrind need-shellcheck
+missing = { echo "make: $(1) is missing; run: sh tools/setup --tests" >&2; exit 1; }
+need-cmocka:
+	@[ -e /usr/include/cmocka.h ] || $(call missing,cmocka)
+need-clang:
+	@command -v $(CLANG) > /dev/null || $(call missing,clang)
+need-pytest:
+	@$(PYTEST) --version > /dev/null 2>&1 || $(call missing,pytest ($(PYTEST)))
+need-shellcheck:
+	@command -v shellcheck > /dev/null || $(call missing,shellcheck)
+need-valgrind:
+	@command -v valgrind > /dev/null || $(call missing,valgrind)
+
+# --- the rest ----------------------------------------------------------------
+.PHONY: clean help
+clean:
+	rm -rf build build-* abx abx-notls abx-noca abx-debug* abx-asan*
+# vendor/dist and vendor/src stay: they cost a download.
+
+help:
+	@sed -n 's/^# help: //p' Makefile
+# help: make              ./abx, static, for this machine's Linux (x86_64)
+# help: make TLS=none     ./abx-notls, without TLS: nothing is fetched, https is refused
+# help: make CA=none      ./abx-noca, without embedded root certificates
+# help: make debug        ./abx-debug, for a debugger        make asan   ./abx-asan, sanitizers
+# help: make demo         the main job on a real server
+# help:
+# help: make check        everything that needs no server: both builds, checkers, unit and cli tests
+# help: make check-notls  the same without TLS
+# help: make split        each file alone          make unit   unit tests under ASan and UBSan
+# help: make cli          tests of ./abx against scripted servers
+# help: make e2e          tests on a real opensandbox-server with Docker
+# help: make fuzz         each fuzzer for FUZZ_SECONDS (5)
+# help: make bench        measurements             make nightly  check, long fuzzing, valgrind
+# help: make clean        removes what was built; vendor/dist and vendor/src stay

@@ -1,0 +1,63 @@
+# vendor.mk - how Mbed TLS, zlib and the root certificates are built; part of
+# the Makefile, which sets B (build folder), VCC (compiler and flags of this
+# kind of build), TLS and CA. vendor/README.md says what comes out.
+
+VSRC := vendor/src
+MBEDTLS_UNITS := psa_crypto psa_crypto_aead psa_crypto_cipher psa_crypto_ecp psa_crypto_hash psa_crypto_mac psa_crypto_pake psa_crypto_rsa psa_rest sha512 aesni aesce ssl_tls13_generic ssl_tls13_keys ssl x509 rest
+ZLIB_UNITS := adler32 crc32 inffast inflate inftrees zutil
+MKROOTS_UNITS := adler32 crc32 deflate trees zutil
+
+# What files of abx see of them.
+VENDOR_INC := -isystem $(B)/gen
+ifneq ($(TLS),none)
+VENDOR_INC += -isystem vendor -isystem $(VSRC)/mbedtls/include -isystem $(VSRC)/zlib \
+  -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"'
+VENDOR_GEN := $(VSRC)/.fetched
+VENDOR_LIB := $(B)/vendor/libvendor.a
+ifneq ($(CA),none)
+VENDOR_GEN += $(B)/gen/roots_data.h
+endif
+endif
+
+# One fetch for all build folders. It says itself what it could not get.
+$(VSRC)/.fetched: vendor/pins vendor/fetch.sh
+	@sh vendor/fetch.sh || { rc=$$?; \
+	  echo "make: the sources above are missing; without them 'make TLS=none' builds an abx that refuses https." >&2; \
+	  exit $$rc; }
+	@touch $@
+
+$(B)/vendor/libvendor.a: $(MBEDTLS_UNITS:%=$(B)/vendor/mbedtls/%.o) $(ZLIB_UNITS:%=$(B)/vendor/zlib/%.o)
+	@rm -f $@ && ar rcsD $@ $^
+
+# The generated units only include; what they include has not changed unless
+# .fetched has, and that rewrites them.
+$(B)/gen/mbedtls/.ok: $(VSRC)/.fetched vendor/group.sh vendor/vendor.mk
+	@rm -rf $(@D) && sh vendor/group.sh $(VSRC)/mbedtls/library $(@D) && touch $@
+$(MBEDTLS_UNITS:%=$(B)/gen/mbedtls/unit_%.c): $(B)/gen/mbedtls/.ok ;
+
+$(B)/vendor/mbedtls/%.o: $(B)/gen/mbedtls/unit_%.c vendor/abx_mbedtls_config.h $(B)/vendor.flags
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(VCC) -w $(VCC_$*) -Ivendor -I$(VSRC)/mbedtls/include -I$(VSRC)/mbedtls/library \
+	  -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"' -c -o $@ $<
+# GCM is the inner loop of every download. SSSE3 is safe here: this file's code
+# runs only where CPUID says AES-NI, which no processor has without SSSE3.
+VCC_aesni := -O3 -mssse3
+
+$(B)/vendor/zlib/%.o: $(VSRC)/.fetched $(B)/vendor.flags
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(VCC) -w -DHAVE_UNISTD_H -DHAVE_STDARG_H -c -o $@ $(VSRC)/zlib/$*.c
+
+# Root certificates: certifi's PEM bundle -> DER, one after the other -> gzip.
+$(B)/mkroots: tools/mkroots.c $(VSRC)/.fetched
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(HOST_CC) -std=c11 -O2 -DHAVE_UNISTD_H -DHAVE_STDARG_H -isystem $(VSRC)/zlib -o $@ \
+	  tools/mkroots.c $(MKROOTS_UNITS:%=$(VSRC)/zlib/%.c)
+$(B)/gen/roots_data.h: $(B)/mkroots
+	@mkdir -p $(@D)
+	$(say) GEN $@
+	$(Q)$(B)/mkroots $(CA_DATE) < $(VSRC)/certifi/certifi/cacert.pem > $@.new && mv $@.new $@
+# certifi-2026.10.19.post1 -> 2026-10-19
+CA_DATE = $$(readlink $(VSRC)/certifi | sed 's/certifi-\([0-9]*\)\.\([0-9]*\)\.\([0-9]*\).*/\1-\2-\3/')
