@@ -1,0 +1,3 @@
+module stock_execd
+
+go 1.19

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+)
+
+var proxyTransport = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
+
+// forward hands /proxy/PORT/REST to 127.0.0.1:PORT as /REST, any method and
+// WebSocket upgrades included. The daemon's own port is a target like any
+// other: the direct endpoint that the server gives out *is* /proxy/44772.
+func forward(w http.ResponseWriter, r *http.Request, rest string) {
+	port, path := rest, "/"
+	if cut := strings.IndexByte(rest, '/'); cut >= 0 {
+		port, path = rest[:cut], rest[cut:]
+	}
+	if port == "" {
+		http.Error(w, "port is required", http.StatusBadRequest)
+		return
+	}
+	plain, err := url.PathUnescape(path)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	proxy := &httputil.ReverseProxy{
+		Director: func(out *http.Request) {
+			out.URL.Scheme = "http"
+			out.URL.Host = "127.0.0.1:" + port
+			out.URL.Path, out.URL.RawPath = plain, path
+			out.Host = out.URL.Host
+		},
+		Transport:     proxyTransport,
+		FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			http.Error(w, "Bad Gateway", http.StatusBadGateway)
+		},
+	}
+	proxy.ServeHTTP(w, r)
+}
