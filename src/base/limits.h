@@ -10,7 +10,7 @@
 #define LIMIT_COPY_BLOCK    ((size_t)64 << 10)  /* one piece of a transfer: large enough that calls do not count */
 
 /* JSON */
-#define LIMIT_JSON_BYTES    ((size_t)8 << 20)   /* one document in memory; the longest EPP line is as long */
+#define LIMIT_JSON_BYTES    ((size_t)128 << 20) /* one document in memory; callers have smaller limits of their own */
 #define LIMIT_JSON_DEPTH    128                 /* nesting; the deepest real document has 7 */
 
 /* HTTP */
@@ -26,7 +26,7 @@
 
 /* Event streams: one event carries at most one line of output, and a line of
  * 20 MB must pass; JSON can write a byte as six. */
-#define LIMIT_EVENT         ((size_t)128 << 20)
+#define LIMIT_EVENT         ((size_t)120 << 20)
 
 /* Configuration files */
 #define LIMIT_DOTENV        ((size_t)1 << 20)
