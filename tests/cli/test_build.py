@@ -1,0 +1,179 @@
+"""The binary itself: what kind of file it is, what it says of itself, and that
+two folders give the same bytes."""
+
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ABX = Path(os.environ.get("ABX_TEST_BINARY", ROOT / "abx"))
+TLS = os.environ.get("ABX_TEST_TLS", "mbedtls") != "none"
+
+ET_DYN, EM_X86_64 = 3, 62
+PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_STACK, PT_GNU_RELRO = 1, 2, 3, 0x6474E551, 0x6474E552
+PF_X, PF_W = 1, 2
+DT_NEEDED, DT_TEXTREL, DT_BIND_NOW, DT_FLAGS, DT_FLAGS_1 = 1, 22, 24, 30, 0x6FFFFFFB
+DF_BIND_NOW, DF_1_NOW, DF_1_PIE = 8, 1, 0x08000000
+SHT_SYMTAB, SHT_NOTE = 2, 7
+
+
+class Elf:
+    """A little-endian ELF64 file (System V ABI, "Object Files")."""
+
+    def __init__(self, path):
+        self.data = path.read_bytes()
+        assert self.data[:6] == b"\x7fELF\x02\x01"
+        (self.type, self.machine, _, _, phoff, shoff, _, _, phentsize, phnum, shentsize, shnum, _) = \
+            struct.unpack_from("<HHIQQQIHHHHHH", self.data, 16)
+        self.segments = [struct.unpack_from("<IIQQQQQQ", self.data, phoff + i * phentsize) for i in range(phnum)]
+        self.section_types = [struct.unpack_from("<II", self.data, shoff + i * shentsize)[1] for i in range(shnum)]
+
+    def segment_types(self):
+        return [s[0] for s in self.segments]
+
+    def dynamic(self):
+        tags = {}
+        for kind, _, offset, _, _, size, _, _ in self.segments:
+            if kind == PT_DYNAMIC:
+                for at in range(offset, offset + size, 16):
+                    tag, value = struct.unpack_from("<qQ", self.data, at)
+                    if tag == 0:
+                        break
+                    tags.setdefault(tag, []).append(value)
+        return tags
+
+
+@pytest.fixture(scope="module")
+def elf():
+    return Elf(ABX)
+
+
+def test_it_is_a_static_pie(elf):
+    assert (elf.type, elf.machine) == (ET_DYN, EM_X86_64)
+    assert PT_DYNAMIC in elf.segment_types()
+    assert PT_INTERP not in elf.segment_types()
+    assert DT_NEEDED not in elf.dynamic()
+    assert elf.dynamic()[DT_FLAGS_1][0] & DF_1_PIE
+
+
+def test_full_relro(elf):
+    dynamic = elf.dynamic()
+    assert PT_GNU_RELRO in elf.segment_types()
+    assert dynamic.get(DT_FLAGS, [0])[0] & DF_BIND_NOW or DT_BIND_NOW in dynamic
+    assert dynamic[DT_FLAGS_1][0] & DF_1_NOW
+    assert DT_TEXTREL not in dynamic
+
+
+def test_nothing_is_writable_and_executable(elf):
+    stacks = [s for s in elf.segments if s[0] == PT_GNU_STACK]
+    assert len(stacks) == 1
+    assert not stacks[0][1] & PF_X
+    for kind, flags, *_ in elf.segments:
+        assert kind != PT_LOAD or flags & (PF_W | PF_X) != (PF_W | PF_X)
+
+
+def test_it_is_stripped_and_names_no_folder_of_this_machine(elf):
+    assert SHT_SYMTAB not in elf.section_types
+    assert str(ROOT).encode() not in elf.data
+    assert (os.environ.get("HOME", "/root") + "/").encode() not in elf.data
+
+
+def test_it_is_small(elf):
+    assert len(elf.data) <= (700_000 if TLS else 350_000)
+
+
+def abx(*args, **more):
+    return subprocess.run([ABX, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=20, **more)
+
+
+def commit():
+    """What git says of this folder, or "unknown" where it is no checkout."""
+    def git(*args):
+        return subprocess.run(["git", "-C", ROOT, *args], capture_output=True, text=True)
+    if git("rev-parse", "--show-prefix").stdout != "\n":
+        return "unknown"
+    return git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").stdout.strip()
+
+
+def test_version_json():
+    got = abx("version", "--json")
+    assert (got.returncode, got.stderr) == (0, b"")
+    doc = json.loads(got.stdout)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", doc["version"])
+    assert doc["output_version"] == 1
+    assert doc["commit"] == commit()
+    assert re.fullmatch(r"musl 1\.\d+\.\d+", doc["libc"])
+    assert doc["target"] == "x86_64-linux-musl"
+    if TLS:
+        assert re.fullmatch(r"Mbed TLS 3\.\d+\.\d+", doc["tls"])
+        assert re.fullmatch(r"1\.\d+(\.\d+)?", doc["zlib"])
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", doc["ca_date"])
+    else:
+        assert (doc["tls"], doc["zlib"], doc["ca_date"]) == ("none", "none", "none")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="chroot(2) is for root")
+def test_it_runs_where_there_is_nothing(tmp_path):
+    shutil.copy(ABX, tmp_path / "abx")
+
+    def enter():
+        os.chroot(tmp_path)
+        os.chdir("/")
+
+    got = subprocess.run(["/abx", "version"], env={}, preexec_fn=enter, stdin=subprocess.DEVNULL,
+                         capture_output=True, timeout=20)
+    assert got.returncode == 0, got.stderr
+    assert b"0.1.0" in got.stdout
+    assert os.listdir(tmp_path) == ["abx"]
+
+
+# ---- the Makefile, on copies of the tree ----
+
+
+def tree(at):
+    """A copy without git and without anything fetched or built."""
+    at.mkdir(parents=True)
+    for name in ("Makefile", "abx.c", "abx.h"):
+        shutil.copy(ROOT / name, at)
+    for name in ("src", "tools"):
+        shutil.copytree(ROOT / name, at / name)
+    (at / "vendor").mkdir()
+    for path in (ROOT / "vendor").iterdir():
+        if path.is_file():
+            shutil.copy(path, at / "vendor")
+    return at
+
+
+def make(at, *args):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "ABX_TEST"))}
+    return subprocess.run(["make", "-C", at, *args], env={**env, "OFFLINE": "1"}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=300)
+
+
+def test_without_sources_make_says_what_builds_without_them(tmp_path):
+    got = make(tree(tmp_path / "a"))
+    assert got.returncode != 0
+    assert "make TLS=none" in got.stderr
+    for line in (ROOT / "vendor/pins").read_text().splitlines():
+        if line.startswith("mbedtls "):
+            name, _, sha256, file, *_ = line.split()
+            assert file in got.stderr and sha256 in got.stderr
+
+
+def test_two_folders_give_the_same_bytes_and_a_second_make_does_nothing(tmp_path):
+    here, there = tree(tmp_path / "a"), tree(tmp_path / "some/where/deeper/b")
+    for at in (here, there):
+        got = make(at, "TLS=none")
+        assert got.returncode == 0, got.stderr
+        assert not (at / "vendor/src").exists()
+    assert (here / "abx-notls").read_bytes() == (there / "abx-notls").read_bytes()
+
+    before = {p: p.stat().st_mtime_ns for p in here.rglob("*") if p.is_file()}
+    assert make(here, "TLS=none").stdout.count("\n  ") == 0
+    assert {p: p.stat().st_mtime_ns for p in here.rglob("*") if p.is_file()} == before
