@@ -250,10 +250,14 @@ ABX_API int64_t abx_download(abx_sandbox *b, const char *path, const char *local
 
 typedef struct abx_provider {
     const char *id;
-    const char *name;               /* for people */
+    const char *name;               /* for people; NULL: as the id */
+    const char *name_zh;            /* NULL: as the name */
+    const char *version;
     const char *kind;               /* builtin */
     const char *trust;              /* builtin */
-    const char *version;
+    const char *const *features;    /* "exec.run", …, in the order of the registry */
+    size_t      feature_count;
+    const char *error;              /* why it cannot be used; NULL: it can */
     int         is_default;
 } abx_provider;
 
