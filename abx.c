@@ -14,3 +14,6 @@
 /* os: the machine under us */
 #include "os/clock.c"
 #include "os/poll.c"
+/* net: one connection and what flows over it */
+#include "net/header.c"
+#include "net/http.c"

@@ -33,6 +33,7 @@ typedef struct HttpHeadReader {
     HttpSide side;
     Buf      bytes;
     size_t   line;          /* where the line being read begins */
+    size_t   lines;         /* whole lines before it */
     int      blank;         /* empty lines passed over before a request */
 } HttpHeadReader;
 
@@ -69,8 +70,8 @@ typedef struct HttpBody {
 } HttpBody;
 
 /* What body follows `head`. For an answer, `method` is the request's. False:
- * ERR_INPUT, E5000: two lengths, a length beside chunked, an unknown coding,
- * chunked in HTTP/1.0. A request without either has none. */
+ * ERR_INPUT, E5000: two different lengths, a length beside chunked, an
+ * unknown coding, chunked in HTTP/1.0. A request without either has none. */
 ABX_FN bool http_body_of(HttpSide side, Str method, const HttpHead *head, HttpBody *out, Err *err) ABX_CHECK;
 
 /* STEP_DONE: *piece is the next part of the body, a view into *in's bytes, or

@@ -10,6 +10,8 @@
 #include "guard.c"
 
 #include "num_test.c"
+#include "header_test.c"
+#include "http_test.c"
 
 #define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
 
@@ -18,5 +20,7 @@ int main(void)
     int failed = 0;
 
     TEST_RUN(num);
+    TEST_RUN(header);
+    TEST_RUN(http);
     return failed != 0;
 }
