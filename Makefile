@@ -8,6 +8,7 @@ VERSION      := 0.1.0
 ABX_CACHE    ?= $(HOME)/.cache/abx-dev
 PYTHON       ?= $(ABX_CACHE)/venv/bin/python
 PYTEST       ?= $(PYTHON) -m pytest
+E2E_PYTEST   ?= $(ABX_CACHE)/e2e/venv-client/bin/python -m pytest
 FUZZ_SECONDS ?= 5
 HOST_CC      ?= gcc
 CLANG        ?= clang
@@ -78,6 +79,9 @@ else
 say  = @:
 endif
 
+# Objects are built side by side even where nobody said -j; tests are not run so.
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -86,8 +90,10 @@ MAKEFLAGS += --no-builtin-rules
 include vendor/vendor.mk
 
 # --- the program: one unit ---------------------------------------------------
-.PHONY: all
-all: $(ABX)
+.PHONY: all program
+all:
+	@$(MAKE) $(JOBS) --no-print-directory program
+program: $(ABX)
 
 GEN   := $(B)/gen/build_info.h $(VENDOR_GEN) build/kernel/.ok
 UNIT  := $(CC_KIND) $(GC) $(WARN) $(INC) $(VENDOR_INC)
@@ -140,8 +146,10 @@ $(B)/split/abx: $(SPLIT_OBJ) $(VENDOR_LIB)
 	$(Q)$(CC_KIND) $(LD_KIND) -o $@ $^
 -include $(SPLIT_OBJ:.o=.d)
 
-.PHONY: split split-objects
-split: $(B)/split/abx
+.PHONY: split split-program split-objects
+split:
+	@$(MAKE) $(JOBS) --no-print-directory split-program
+split-program: $(B)/split/abx
 split-objects: $(SPLIT_OBJ)
 
 # --- other kinds -------------------------------------------------------------
@@ -162,7 +170,7 @@ $(B)/test: tests/unit/test.c $(GEN) $(B)/flags $(VENDOR_LIB)
 .PHONY: unit unit-program
 unit-program: $(B)/test
 unit: need-cmocka
-	@$(MAKE) --no-print-directory KIND=asan unit-program
+	@$(MAKE) --no-print-directory $(JOBS) KIND=asan unit-program
 	build-asan$(VARIANT)/test
 
 # --- fuzzers -----------------------------------------------------------------
@@ -181,7 +189,7 @@ $(B)/fuzz_%: tests/fuzz/fuzz_%.c $(B)/libabx.a $(VENDOR_LIB)
 .PHONY: fuzz fuzz-programs
 fuzz-programs: $(FUZZERS:%=$(B)/%)
 fuzz: need-clang
-	@$(MAKE) --no-print-directory KIND=fuzz fuzz-programs
+	@$(MAKE) --no-print-directory $(JOBS) KIND=fuzz fuzz-programs
 	@sh tools/fuzz build-fuzz$(VARIANT) $(FUZZ_SECONDS) $(FUZZERS)
 
 # --- checks ------------------------------------------------------------------
@@ -209,16 +217,20 @@ check-headers: $(GEN)
 	@for h in $(HDR); do \
 	  $(MUSL_CC) $(WARN) -Wno-unused-function $(INC) $(VENDOR_INC) -fsyntax-only -x c $$h || exit 1; done
 
-cli: $(ABX) need-pytest
+cli: all need-pytest
 	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider tests/cli
 
 # --- the real thing, measurements, the long run ------------------------------
 .PHONY: e2e bench demo nightly
-e2e: $(ABX) need-pytest
-	$(PYTEST) -q -p no:cacheprovider e2e
-bench: $(ABX)
+# The agent in the sandboxes is the program without TLS.
+e2e: all need-e2e
+	@$(MAKE) --no-print-directory TLS=none all
+	$(E2E_PYTEST) -q -p no:cacheprovider e2e
+bench: all
+	@$(MAKE) --no-print-directory TLS=none all
 	tests/bench/run
-demo: $(ABX)
+demo: all
+	@$(MAKE) --no-print-directory TLS=none all
 	e2e/demo
 nightly: check
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60
@@ -232,7 +244,7 @@ valgrind: need-cmocka need-valgrind
 	valgrind -q --error-exitcode=9 --leak-check=full build-valgrind$(VARIANT)/test
 
 # --- missing tools are said, never skipped -----------------------------------
-.PHONY: need-cmocka need-clang need-pytest need-valgrind need-shellcheck
+.PHONY: need-cmocka need-clang need-pytest need-e2e need-valgrind need-shellcheck
 missing = { echo "make: $(1) is missing; run: sh tools/setup --tests" >&2; exit 1; }
 need-cmocka:
 	@[ -e /usr/include/cmocka.h ] || $(call missing,cmocka)
@@ -242,6 +254,8 @@ need-pytest:
 	@$(PYTEST) --version > /dev/null 2>&1 || $(call missing,pytest ($(PYTEST)))
 need-shellcheck:
 	@command -v shellcheck > /dev/null || $(call missing,shellcheck)
+need-e2e:
+	@$(E2E_PYTEST) --version > /dev/null 2>&1 || $(call missing,what e2e/prepare fetches)
 need-valgrind:
 	@command -v valgrind > /dev/null || $(call missing,valgrind)
 
