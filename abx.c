@@ -10,10 +10,13 @@
 #include "base/buf.c"
 #include "base/str.c"
 #include "base/num.c"
+#include "base/utf8.c"
 #include "base/flow.c"
 /* os: the machine under us */
 #include "os/clock.c"
 #include "os/poll.c"
+/* data: formats, no I/O */
+#include "data/json.c"
 /* net: one connection and what flows over it */
 #include "net/header.c"
 #include "net/http.c"

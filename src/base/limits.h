@@ -12,6 +12,7 @@
 /* JSON */
 #define LIMIT_JSON_BYTES    ((size_t)128 << 20) /* one document in memory; callers have smaller limits of their own */
 #define LIMIT_JSON_DEPTH    128                 /* nesting; the deepest real document has 7 */
+#define LIMIT_JSON_VALUES   1000000             /* in one document, so that it fits an arena; 200 sandboxes have 8000 */
 
 /* HTTP */
 #define LIMIT_HEAD          ((size_t)256 << 10) /* a status or request line with all its headers */

@@ -11,7 +11,8 @@
  * given twice the last value counts. Integers that fit int64_t are exact
  * (JSON_INT); every other number is JSON_REAL, with its own text kept. A
  * surrogate pair becomes one character; a lone surrogate is refused. "\u0000"
- * is a NUL byte in the Str. At most LIMIT_JSON_BYTES and LIMIT_JSON_DEPTH.
+ * is a NUL byte in the Str. At most LIMIT_JSON_BYTES, LIMIT_JSON_DEPTH levels
+ * and LIMIT_JSON_VALUES values.
  *
  * Looking: the getters take NULL and the wrong type calmly and answer with
  * nothing (NULL, the empty Str, the default), so a path is a chain of calls.
@@ -25,8 +26,10 @@
  * control characters those with a short form are written in it (\b \f \n \r
  * \t), the others as \u00xx; DEL is written as it is.
  *
- * Memory: the tree and its strings live in the arena. `text` may go once
- * json_parse() is back.
+ * Memory: the tree and its strings live in the arena: one copy of the text, 32
+ * bytes for each value and 16 more for each key: at most 50 MB beside the copy,
+ * so the largest document fits into ARENA_COMMAND. `text` may go once
+ * json_parse() is back. Behind each string and key, and only there, is a NUL.
  */
 #ifndef ABX_JSON_H
 #define ABX_JSON_H
@@ -41,13 +44,17 @@ typedef enum JsonType {
 
 typedef struct Json {
     JsonType type;
-    bool     boolean;           /* JSON_BOOL */
-    int64_t  integer;           /* JSON_INT */
-    double   real;              /* JSON_REAL; also set for JSON_INT. Infinite when it is too large */
-    Str      text;              /* JSON_STRING: its characters. JSON_INT and JSON_REAL: as it was written */
-    size_t   count;             /* JSON_ARRAY, JSON_OBJECT: members */
-    const struct Json *items;   /* JSON_ARRAY, JSON_OBJECT: the values, in file order */
-    const Str *keys;            /* JSON_OBJECT: the names, beside the values; each once */
+    uint32_t count;             /* JSON_ARRAY, JSON_OBJECT: members */
+    union {
+        int64_t integer;        /* JSON_INT */
+        bool    boolean;        /* JSON_BOOL */
+        const Str *keys;        /* JSON_OBJECT: the names, beside the values; each once */
+    };
+    union {
+        Str text;               /* JSON_STRING: its characters. JSON_INT and JSON_REAL: as it was written */
+        const struct Json *items;   /* JSON_ARRAY, JSON_OBJECT: the values, in file order. Of a key given
+                                     * twice the first place and the last value */
+    };
 } Json;
 
 /* False: ERR_INPUT or ERR_LIMIT, with the byte position (from 0) in the text.
@@ -55,9 +62,10 @@ typedef struct Json {
 ABX_FN bool json_parse(Str text, Arena *a, const Json **out, Err *err) ABX_CHECK;
 
 ABX_FN const Json *json_get(const Json *object, const char *key);   /* NULL: not an object, or no such key */
-ABX_FN const Json *json_at(const Json *array, size_t i);            /* NULL: not an array, or past its end */
+ABX_SET const Json *json_at(const Json *array, size_t i);           /* NULL: not an array, or past its end */
 ABX_FN Str     json_str(const Json *v);                             /* empty, with p NULL, when it is no string */
-ABX_FN int64_t json_int(const Json *v, int64_t otherwise);          /* JSON_INT, or a JSON_REAL with a whole value */
+ABX_FN int64_t json_int(const Json *v, int64_t otherwise);          /* JSON_INT, or a whole JSON_REAL up to 2^53 */
+ABX_SET double json_real(const Json *v, double otherwise);          /* any number; infinite when it is too large */
 ABX_FN bool    json_bool(const Json *v, bool otherwise);
 ABX_FN size_t  json_count(const Json *v);                           /* members of an array or object; else 0 */
 
@@ -79,10 +87,11 @@ ABX_FN JsonOut json_out(Buf *to, JsonStyle style);
 ABX_FN void json_begin(JsonOut *w, char open);          /* '{' or '[' */
 ABX_FN void json_end(JsonOut *w, char close);           /* '}' or ']' */
 ABX_FN void json_key(JsonOut *w, const char *key);
-ABX_FN void json_key_str(JsonOut *w, Str key);          /* for keys that come from outside */
+ABX_SET void json_key_str(JsonOut *w, Str key);          /* for keys that come from outside */
 ABX_FN void json_put_str(JsonOut *w, Str s);
 ABX_FN void json_put_int(JsonOut *w, int64_t v);
 ABX_FN void json_put_bool(JsonOut *w, bool v);
-ABX_FN void json_put_null(JsonOut *w);
+ABX_SET void json_put_null(JsonOut *w);
+ABX_SET void json_put(JsonOut *w, const Json *v);       /* a whole tree; numbers as they were written */
 
 #endif

@@ -10,6 +10,8 @@
 #include "guard.c"
 
 #include "num_test.c"
+#include "utf8_test.c"
+#include "json_test.c"
 #include "header_test.c"
 #include "http_test.c"
 
@@ -20,6 +22,8 @@ int main(void)
     int failed = 0;
 
     TEST_RUN(num);
+    TEST_RUN(utf8);
+    TEST_RUN(json);
     TEST_RUN(header);
     TEST_RUN(http);
     return failed != 0;
