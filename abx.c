@@ -20,3 +20,4 @@
 /* net: one connection and what flows over it */
 #include "net/header.c"
 #include "net/http.c"
+#include "net/multipart.c"

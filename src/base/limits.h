@@ -25,6 +25,10 @@
 #define LIMIT_URL           ((size_t)32 << 10)  /* paths of 4096 bytes, percent-encoded, twice */
 #define LIMIT_REDIRECTS     5
 
+/* multipart/form-data */
+#define LIMIT_PARTS         1000                /* in one body, as the stock daemon has it */
+#define LIMIT_PART_HEAD     ((size_t)16 << 10)  /* the fields of one part: a name and a file name */
+
 /* Event streams: one event carries at most one line of output, and a line of
  * 20 MB must pass; JSON can write a byte as six. */
 #define LIMIT_EVENT         ((size_t)120 << 20)

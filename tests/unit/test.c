@@ -14,6 +14,7 @@
 #include "json_test.c"
 #include "header_test.c"
 #include "http_test.c"
+#include "multipart_test.c"
 
 #define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
 
@@ -26,5 +27,6 @@ int main(void)
     TEST_RUN(json);
     TEST_RUN(header);
     TEST_RUN(http);
+    TEST_RUN(multipart);
     return failed != 0;
 }
