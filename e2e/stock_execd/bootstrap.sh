@@ -13,7 +13,7 @@ mkdir -p "$(dirname "$EXECD_ENVS")" 2>/dev/null
 echo "starting OpenSandbox Execd daemon at $EXECD."
 "$EXECD" &
 
-if command -v bash >/dev/null 2>&1; then SHELL_PROGRAM=bash; else SHELL_PROGRAM=sh; fi
+if command -v bash >/dev/null 2>&1; then SHELL_PROGRAM="bash"; else SHELL_PROGRAM="sh"; fi
 
 if [ -n "${BOOTSTRAP_CMD:-}" ]; then
 	set -- "$SHELL_PROGRAM" -c "$BOOTSTRAP_CMD"

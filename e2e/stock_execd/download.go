@@ -59,6 +59,10 @@ func downloadFile(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
 			io.WriteString(w, `{"code":"UNKNOWN"}`)
 			return
+		case rangePastEnd:
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", info.Size()))
+			http.Error(w, "invalid range: failed to overlap", http.StatusRequestedRangeNotSatisfiable)
+			return
 		}
 	}
 	http.ServeContent(w, r, filepath.Base(path), info.ModTime(), f)

@@ -1,0 +1,117 @@
+"""Fixtures of the real-server tests: the rig, and one shared sandbox for each daemon and image."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import rig as rigs  # noqa: E402
+from daemon import Server, sh  # noqa: E402
+from program import Abx  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+ROUTES = ("direct", "proxy")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--daemon", action="append", choices=rigs.DAEMONS, help="only these daemons (default: both)")
+    parser.addoption("--keep", action="store_true", help="leave the rig up afterwards")
+
+
+def wanted(config):
+    return config.getoption("--daemon") or list(rigs.DAEMONS)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "stock: what only the stock daemon does")
+
+
+def pytest_generate_tests(metafunc):
+    daemons = wanted(metafunc.config)
+    if metafunc.definition.get_closest_marker("stock"):
+        daemons = [d for d in daemons if d == "stock"]
+    for name, values in (("daemon", daemons), ("route", ROUTES), ("image", list(rigs.IMAGES))):
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, values, scope="session")
+
+
+@pytest.fixture(scope="session")
+def rig(request):
+    names = wanted(request.config)
+    only = ["--only", names[0]] if len(names) == 1 else []
+    was_up = rigs.load() is not None
+    subprocess.run([HERE / "prepare"], check=True)
+    subprocess.run([HERE / "up", "--quiet", *only], check=True)
+    yield rigs.load()
+    if request.config.getoption("--keep") or os.environ.get("ABX_E2E_KEEP") or was_up:
+        rigs.remove_sandboxes(rigs.load())
+    else:
+        subprocess.run([HERE / "down"], check=True)
+
+
+@pytest.fixture(scope="session")
+def servers(rig):
+    return {name: Server(s["url"], s["key"]) for name, s in rig["servers"].items()}
+
+
+@pytest.fixture(scope="session")
+def mark(rig):
+    """Metadata that every sandbox of this run carries: each server sees the other's, so lists are filtered by it."""
+    return {rigs.MARK: rig["run"]}
+
+
+@pytest.fixture(scope="session")
+def shared(servers, mark):
+    """shared(daemon, image): the id of a sandbox that is made once and changed by nobody in a way others see."""
+    made = {}
+
+    def get(daemon, image):
+        if (daemon, image) not in made:
+            made[daemon, image] = servers[daemon].create(rigs.IMAGES[image], dict(mark, shared=image), {"FOO": "bar"})
+        return made[daemon, image]
+
+    yield get
+    for (daemon, _), sandbox in made.items():
+        servers[daemon].kill(sandbox)
+
+
+class Box:
+    """A shared sandbox as one combination of daemon, route and image sees it."""
+
+    def __init__(self, abx, sandbox, base, daemon, route, image):
+        self.abx, self.id, self.base = abx, sandbox, base
+        self.daemon, self.route, self.image = daemon, route, image
+
+    def sh(self, line):
+        """What a shell line prints in the sandbox, asked past abx."""
+        code, out, err = sh(self.base, line)
+        assert code == 0, (line, code, out, err)
+        return out
+
+
+@pytest.fixture
+def box(daemon, route, image, servers, shared, tmp_path):
+    sandbox = shared(daemon, image)
+    base = servers[daemon].wait(sandbox)
+    abx = Abx(tmp_path / "home", servers[daemon], route)
+    return Box(abx, sandbox, base, daemon, route, image)
+
+
+@pytest.fixture
+def own(servers, mark):
+    """own(daemon, image, ...): a sandbox for one test alone."""
+    made = []
+
+    def make(daemon, image, **kw):
+        sandbox = servers[daemon].create(rigs.IMAGES[image], dict(mark, **kw.pop("metadata", {})), **kw)
+        servers[daemon].wait(sandbox)
+        made.append((daemon, sandbox))
+        return sandbox
+
+    yield make
+    for daemon, sandbox in made:
+        servers[daemon].kill(sandbox)
