@@ -153,7 +153,10 @@ def start_engine(rig):
     if engine_answers():
         return
     say("starting dockerd")
-    rig["engine"] = spawn(["dockerd"], RUN / "dockerd.log", env=ENV)
+    # A pid file of our own: a killed dockerd that is not yet reaped would keep the usual one "in use".
+    pidfile = RUN / "dockerd.pid"
+    pidfile.unlink(missing_ok=True)
+    rig["engine"] = spawn(["dockerd", "--pidfile", str(pidfile)], RUN / "dockerd.log", env=ENV)
     save(rig)
     wait_for("dockerd (its log is e2e/run/dockerd.log)", engine_answers, 60, lambda: alive(rig["engine"]))
 
