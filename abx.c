@@ -18,6 +18,8 @@
 /* data: formats, no I/O */
 #include "data/json.c"
 /* net: one connection and what flows over it */
+#include "net/url.c"
+#include "net/stream.c"
 #include "net/header.c"
 #include "net/http.c"
 #include "net/multipart.c"

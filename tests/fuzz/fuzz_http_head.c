@@ -3,7 +3,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    Arena a = arena_make((size_t)1 << 20);
+    Arena a = arena_make((size_t)1 << 16);
     Str   all = {(const char *)data + 1, size ? size - 1 : 0};
     Str   in = {all.p, size ? data[0] / 2 % (all.n + 1) : 0};
 

@@ -12,6 +12,7 @@
 #include "num_test.c"
 #include "utf8_test.c"
 #include "json_test.c"
+#include "url_test.c"
 #include "header_test.c"
 #include "http_test.c"
 #include "multipart_test.c"
@@ -25,6 +26,7 @@ int main(void)
     TEST_RUN(num);
     TEST_RUN(utf8);
     TEST_RUN(json);
+    TEST_RUN(url);
     TEST_RUN(header);
     TEST_RUN(http);
     TEST_RUN(multipart);
