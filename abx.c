@@ -11,6 +11,10 @@
 #include "base/str.c"
 #include "base/num.c"
 #include "base/utf8.c"
+#include "base/base64.c"
+#include "base/hex.c"
+#include "base/sha256.c"
+#include "base/time.c"
 #include "base/flow.c"
 /* os: the machine under us */
 #include "os/clock.c"

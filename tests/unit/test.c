@@ -11,6 +11,9 @@
 
 #include "num_test.c"
 #include "utf8_test.c"
+#include "base64_test.c"
+#include "sha256_test.c"
+#include "time_test.c"
 #include "json_test.c"
 #include "url_test.c"
 #include "header_test.c"
@@ -25,6 +28,9 @@ int main(void)
 
     TEST_RUN(num);
     TEST_RUN(utf8);
+    TEST_RUN(base64);
+    TEST_RUN(sha256);
+    TEST_RUN(time);
     TEST_RUN(json);
     TEST_RUN(url);
     TEST_RUN(header);

@@ -1,0 +1,57 @@
+#include "base/base64.h"
+
+static const char base64__digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+Str base64_encode(Arena *a, Str bytes)
+{
+    char *p = arena_alloc(a, (bytes.n + 2) / 3 * 4 + 1), *to = p;
+
+    for (size_t i = 0; i < bytes.n; i += 3) {
+        size_t   have = bytes.n - i < 3 ? bytes.n - i : 3;
+        uint32_t v = 0;
+        for (size_t k = 0; k < 3; k++)
+            v = v << 8 | (k < have ? (unsigned char)bytes.p[i + k] : 0u);
+        for (size_t k = 0; k < 4; k++)
+            *to++ = k <= have ? base64__digits[v >> (18 - 6 * k) & 63] : '=';
+    }
+    return (Str){p, (size_t)(to - p)};
+}
+
+static int base64__value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool base64_decode(Arena *a, Str text, Str *out)
+{
+    size_t pad = 0;
+
+    while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
+        pad++;
+    if (text.n % 4 != 0)
+        return false;
+    Arena    trial = *a;        /* becomes *a once all of it was good */
+    char    *p = arena_alloc(&trial, text.n / 4 * 3 + 1), *to = p;
+    uint32_t v = 0;
+    size_t   digits = text.n - pad;
+    for (size_t i = 0; i < digits; i++) {
+        int d = base64__value(text.p[i]);
+        if (d < 0)
+            return false;
+        v = v << 6 | (uint32_t)d;
+        if (i % 4 > 0)
+            *to++ = (char)(v >> (6 - 2 * (i % 4)));
+    }
+    if ((pad == 1 && (v & 3)) || (pad == 2 && (v & 15)))
+        return false;
+    *to = '\0';
+    *a = trial;
+    *out = (Str){p, (size_t)(to - p)};
+    return true;
+}

@@ -1,0 +1,13 @@
+/* hex.h - bytes as hexadecimal digits, two each.
+ *
+ * Memory: results live in the arena, with a NUL behind them.
+ */
+#ifndef ABX_HEX_H
+#define ABX_HEX_H
+
+#include "base/arena.h"
+
+ABX_SET Str  hex_encode(Arena *a, Str bytes);           /* lower case */
+ABX_SET bool hex_decode(Arena *a, Str text, Str *out) ABX_CHECK;   /* both cases; false: odd, or another character */
+
+#endif
