@@ -1,6 +1,11 @@
 # abx - `make help` lists what can be made. GNU make, Debian; tools/setup
 # installs what is needed.
 
+# An empty environment (env -i) has no PATH, and then make finds no tool.
+ifeq ($(PATH),)
+export PATH := /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+endif
+
 # --- what may be chosen on the command line ---------------------------------
 TLS          ?= mbedtls
 CA           ?= certifi
@@ -152,6 +157,17 @@ split:
 split-program: $(B)/split/abx
 split-objects: $(SPLIT_OBJ)
 
+# --- the library: the same unit for somebody else's program -------------------
+# Nothing of it is visible but the functions of abx.h.
+$(B)/lib/abx.o: abx.c $(GEN) $(B)/flags
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(UNIT) -DABX_LIBRARY -MMD -MP -c -o $@ abx.c
+-include $(B)/lib/abx.d
+.PHONY: check-library
+check-library: $(B)/lib/abx.o
+	@! nm -g --defined-only --format=posix $< | grep -vE '^(abx_|mbedtls_hardware_poll )'
+
 # --- other kinds -------------------------------------------------------------
 .PHONY: debug asan
 debug asan:
@@ -198,7 +214,7 @@ check: check-code unit cli
 check-notls:
 	@$(MAKE) --no-print-directory TLS=none check
 
-check-code: need-shellcheck split check-gcc check-clang check-headers
+check-code: need-shellcheck split check-library check-gcc check-clang check-headers
 	tools/check-layers
 	tools/check-calls
 	tools/check-names $(B)/split
@@ -235,6 +251,7 @@ demo: all
 nightly: check
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60
 	@$(MAKE) --no-print-directory valgrind
+	tools/check-same
 
 # Valgrind sees what the sanitizers do not: reads of memory never written. It
 # runs the unit tests as the debug kind builds them, but against glibc.
