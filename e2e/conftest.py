@@ -28,14 +28,18 @@ def wanted(config):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "stock: what only the stock daemon does")
+    config.addinivalue_line("markers", "paired: too slow for every combination; each route with one image")
 
 
 def pytest_generate_tests(metafunc):
     daemons = wanted(metafunc.config)
     if metafunc.definition.get_closest_marker("stock"):
         daemons = [d for d in daemons if d == "stock"]
-    for name, values in (("daemon", daemons), ("route", ROUTES), ("image", list(rigs.IMAGES))):
-        if name in metafunc.fixturenames:
+    axes = [("daemon", daemons), ("route", ROUTES), ("image", list(rigs.IMAGES))]
+    if metafunc.definition.get_closest_marker("paired"):
+        axes = [("daemon", daemons), ("route, image", list(zip(ROUTES, rigs.IMAGES)))]
+    for name, values in axes:
+        if name.split(",")[0] in metafunc.fixturenames:
             metafunc.parametrize(name, values, scope="session")
 
 

@@ -11,6 +11,7 @@ import pytest
 import rig as rigs
 from program import Abx
 
+pytestmark = pytest.mark.paired
 CLIENT = rigs.CACHE / "venv-client/bin"
 PATHS = ["/tmp/interop/plain.bin", "/tmp/interop/\u4f60\u597d \u4e16\u754c/'q\".txt"]
 
