@@ -21,9 +21,12 @@
 #include "os/poll.c"
 /* data: formats, no I/O */
 #include "data/json.c"
+#include "data/shell.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"
 #include "net/stream.c"
 #include "net/header.c"
 #include "net/http.c"
+#include "net/sse.c"
+#include "net/events.c"
 #include "net/multipart.c"

@@ -40,10 +40,13 @@
 #define LIMIT_CONNECT_MS    10000               /* TCP and TLS together */
 #define LIMIT_RESOLVE_MS    10000
 #define LIMIT_CALL_MS       30000               /* one small call, unless `http_timeout` says otherwise */
+#define LIMIT_SWITCH_MS     120000              /* until a pause or resume is done */
+#define LIMIT_SWITCH_MS     120000              /* until a pause or resume is done */
 #define LIMIT_CREATE_MS     300000              /* the server may pull an image first */
 #define LIMIT_READY_MS      30000               /* from running to the daemon's first answer */
 #define LIMIT_SILENCE_MS    20000               /* a command's stream: the daemon pings every 3 s */
 #define LIMIT_IDLE_MS       60000               /* a transfer in which not a byte moves */
+#define LIMIT_STORE_MS      300000              /* an upload in which not a byte moves: the daemon may be writing 10 GB to disk */
 #define LIMIT_KEEP_MS       20000               /* a kept connection; the server closes idle ones after 30 s */
 #define LIMIT_CLEANUP_MS    5000                /* removing what a cancelled call left */
 

@@ -99,6 +99,22 @@ bool time_parse(Str s, int64_t *unix_ms)
     return true;
 }
 
+bool time_parse_http(Str s, int64_t *unix_ms)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char text[sizeof "2026-11-30T03:05:54Z"];
+
+    if (s.n != 29 || memcmp(s.p + 3, ", ", 2) != 0 || memcmp(s.p + 25, " GMT", 4) != 0 || s.p[7] != ' ' || s.p[11] != ' ' ||
+        s.p[16] != ' ')
+        return false;
+    for (unsigned month = 0; month < 12; month++)
+        if (memcmp(s.p + 8, months + month * 3, 3) == 0) {
+            snprintf(text, sizeof text, "%.4s-%02u-%.2sT%.8sZ", s.p + 12, month + 1, s.p + 5, s.p + 17);
+            return time_parse((Str){text, sizeof text - 1}, unix_ms);
+        }
+    return false;
+}
+
 bool time_text(int64_t unix_ms, bool with_ms, char out[static TIME_SIZE])
 {
     struct tm t;

@@ -13,6 +13,10 @@
 
 ABX_SET bool time_parse(Str s, int64_t *unix_ms) ABX_CHECK;
 
+/* The Date of an HTTP message in its one current form (RFC 9110, 5.6.7):
+ * "Mon, 30 Nov 2026 03:05:54 GMT". The day's name is not looked at. */
+ABX_FN bool time_parse_http(Str s, int64_t *unix_ms) ABX_CHECK;
+
 enum { TIME_SIZE = sizeof "2026-11-30T03:05:54.123Z" };
 
 /* UTC, "2026-11-30T03:05:54Z", or with milliseconds. False: outside the years

@@ -18,6 +18,9 @@
 #include "url_test.c"
 #include "header_test.c"
 #include "http_test.c"
+#include "sse_test.c"
+#include "events_test.c"
+#include "shell_test.c"
 #include "multipart_test.c"
 
 #define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
@@ -35,6 +38,9 @@ int main(void)
     TEST_RUN(url);
     TEST_RUN(header);
     TEST_RUN(http);
+    TEST_RUN(sse);
+    TEST_RUN(events);
+    TEST_RUN(shell);
     TEST_RUN(multipart);
     return failed != 0;
 }

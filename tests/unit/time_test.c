@@ -87,7 +87,26 @@ static void time_text_test(void **state)
     }
 }
 
+static void time_http_test(void **state)
+{
+    static const char *const wrong[] = {
+        "", "Mon, 30 Nov 2026 02:55:41 UTC", "Mon, 30 Nov 2026 02:55:41 GMT ", "Mon, 30 nov 2026 02:55:41 GMT",
+        "Mon, 31 Nov 2026 02:55:41 GMT", "Mon, 30 Nov 2026 25:55:41 GMT", "Mon, 30-Nov-2026 02:55:41 GMT",
+        "Monday, 30-Nov-26 02:55:41 GMT", "Mon Nov 30 02:55:41 2026", "Mon, 30 Nov 2026T02:55:41 GMT",
+    };
+    int64_t ms = 7;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        if (time_parse_http(guard_copy(str_from(wrong[i])), &ms) || ms != 7)
+            fail_msg("%s", wrong[i]);
+    assert_true(time_parse_http(guard_copy(STR("Mon, 30 Nov 2026 02:55:41 GMT")), &ms));
+    assert_true(ms == 1796007341000);
+    assert_true(time_parse_http(STR("Thu, 01 Jan 1970 00:00:00 GMT"), &ms) && ms == 0);
+}
+
 static const struct CMUnitTest time_tests[] = {
+    cmocka_unit_test(time_http_test),
     cmocka_unit_test(time_parse_test),
     cmocka_unit_test(time_refuse_test),
     cmocka_unit_test(time_text_test),
