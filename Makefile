@@ -126,6 +126,8 @@ $(B)/vendor.flags: FORCE
 	@printf '%s\n' "$$flags" | cmp -s - $@ || printf '%s\n' "$$flags" > $@
 $(B)/vendor.flags: export flags = $(VCC) $(VCC_aesni)
 build/kernel/.ok:
+	@[ -e /usr/lib/x86_64-linux-musl/rcrt1.o ] || \
+	  { echo "make: musl is missing; run: sh tools/setup" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@for d in linux asm-generic; do ln -sfn /usr/include/$$d $(@D)/$$d; done
 	@ln -sfn /usr/include/$$(gcc -print-multiarch)/asm $(@D)/asm
