@@ -231,9 +231,12 @@ CC_check-gcc   := gcc -O2
 CC_check-clang := $(CLANG)
 check-clang: need-clang
 
-check-headers: $(GEN)
+# Every header by itself; abx.h in strict C and C++ too, for it goes abroad.
+check-headers: $(GEN) need-clang
 	@for h in $(HDR); do \
 	  $(MUSL_CC) $(WARN) -Wno-unused-function $(INC) $(VENDOR_INC) -fsyntax-only -x c $$h || exit 1; done
+	@for x in "c -std=c11" "c++ -std=c++11"; do \
+	  $(CLANG) -x $$x -Wall -Wextra -Wpedantic -Werror -fsyntax-only abx.h || exit 1; done
 
 cli: all need-pytest
 	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider tests/cli
