@@ -220,7 +220,7 @@ check-code: need-shellcheck split check-library check-gcc check-clang check-head
 	tools/check-layers
 	tools/check-calls
 	tools/check-names $(B)/split
-	@set -- $$(grep -lE '^#!/bin/(ba)?sh' tools/* vendor/*.sh .ci/* e2e/* tests/bench/* 2>/dev/null); shellcheck -S warning "$$@"
+	@set -- $$(grep -lE '^#!/bin/(ba)?sh' tools/* vendor/*.sh .ci/* e2e/* tests/*/* docs/* 2>/dev/null); shellcheck -S warning "$$@"
 
 # glibc's headers, where the first build saw musl's: gcc and clang, both ways.
 check-gcc check-clang: $(GEN)
