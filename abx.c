@@ -21,6 +21,7 @@
 #include "os/poll.c"
 /* data: formats, no I/O */
 #include "data/json.c"
+#include "data/dotenv.c"
 #include "data/shell.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"

@@ -35,6 +35,7 @@
 
 /* Configuration files */
 #define LIMIT_DOTENV        ((size_t)1 << 20)
+#define LIMIT_DOTENV_VALUES ((size_t)4 << 20)   /* all its values together, since ${NAME} can double each line */
 
 /* Waiting */
 #define LIMIT_CONNECT_MS    10000               /* TCP and TLS together */

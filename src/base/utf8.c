@@ -65,6 +65,29 @@ bool utf8_valid(Str s)
     return utf8_good(s) == s.n;
 }
 
+bool utf8_space(uint32_t c)
+{
+    return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+Str utf8_trim(Str s)
+{
+    Str      rest = s;
+    size_t   from = s.n, to = s.n;
+    uint32_t c;
+
+    while (rest.n) {
+        size_t at = s.n - rest.n;
+        if (!utf8_next(&rest, &c) || !utf8_space(c)) {
+            if (from == s.n)
+                from = at;
+            to = s.n - rest.n;
+        }
+    }
+    return (Str){s.p + from, to - from};
+}
+
 size_t utf8_put(char out[static 4], uint32_t c)
 {
     if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))

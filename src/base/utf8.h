@@ -25,6 +25,11 @@ ABX_FN bool utf8_next(Str *s, uint32_t *c);
 ABX_FN size_t utf8_good(Str s);
 ABX_SET bool  utf8_valid(Str s);
 
+/* White space as Unicode has it, with U+001C to U+001F, which Python counts
+ * too; and s without any at both ends. */
+ABX_SET bool utf8_space(uint32_t c);
+ABX_SET Str  utf8_trim(Str s);
+
 /* Write a character to out: how many bytes it took, 1 to 4. A surrogate, or
  * what is above U+10FFFF, is written as U+FFFD. */
 ABX_FN size_t utf8_put(char out[static 4], uint32_t c);

@@ -15,6 +15,8 @@
 #include "sha256_test.c"
 #include "time_test.c"
 #include "json_test.c"
+#include "vectors.c"
+#include "dotenv_test.c"
 #include "url_test.c"
 #include "header_test.c"
 #include "http_test.c"
@@ -35,6 +37,7 @@ int main(void)
     TEST_RUN(sha256);
     TEST_RUN(time);
     TEST_RUN(json);
+    TEST_RUN(dotenv);
     TEST_RUN(url);
     TEST_RUN(header);
     TEST_RUN(http);

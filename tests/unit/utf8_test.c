@@ -75,8 +75,22 @@ static void utf8_good_test(void **state)
     assert_int_equal(utf8_good((Str){0}), 0);
 }
 
+static void utf8_trim_test(void **state)
+{
+    static const struct { const char *in, *want; } cases[] = {
+        {"", ""}, {"a", "a"}, {" \t\r\n\v\f", ""}, {" a b\t", "a b"}, {"\xc2\xa0\xe3\x80\x80x\xe2\x80\xa8\x1c\x1f\xc2\x85", "x"},
+        {"\xe2\x80\x8bx", "\xe2\x80\x8bx"}, {" \xff ", "\xff"}, {"\xe2\x80", "\xe2\x80"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        if (!str_eq(utf8_trim(guard_copy(str_from(cases[i].in))), str_from(cases[i].want)))
+            fail_msg("case %zu", i);
+}
+
 static const struct CMUnitTest utf8_tests[] = {
     cmocka_unit_test(utf8_clean_test),
     cmocka_unit_test(utf8_all_test),
     cmocka_unit_test(utf8_good_test),
+    cmocka_unit_test(utf8_trim_test),
 };
