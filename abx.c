@@ -30,4 +30,6 @@
 #include "net/http.c"
 #include "net/sse.c"
 #include "net/events.c"
+#include "net/pool.c"
+#include "net/client.c"
 #include "net/multipart.c"

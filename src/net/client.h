@@ -59,7 +59,9 @@ typedef struct ClientOptions {
 typedef struct ClientRequest {
     const char *method;
     Url         url;
-    Headers     headers;        /* beside Host, User-Agent, Accept-Encoding, length: those are set here */
+    /* Beside Host, User-Agent, Accept-Encoding, Content-Length and Transfer-Encoding: those are set
+     * here, and refused (E8002) when they are given, as are TE, Trailer and Expect. */
+    Headers     headers;
     const Source *body;         /* NULL: none (POST and PUT say Content-Length: 0). Size -1 goes out chunked */
     bool      (*rewind)(void *ctx, Err *err);   /* NULL: the body can be read once only */
     bool        idempotent;

@@ -451,7 +451,7 @@ bool http_body_ended(const HttpBody *b, Err *err)
 static bool http__fits(const Buf *b, Err *err)
 {
     if (b->over)
-        return err_set(err, ERR_LIMIT, E8002, "the head of a request would be longer than %zu bytes", b->limit);
+        return err_set(err, ERR_LIMIT, E8002, "an HTTP head would be longer than %zu bytes", b->limit);
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "guard.c"
+#include "script_stream.c"
 
 #include "num_test.c"
 #include "utf8_test.c"
@@ -23,6 +24,7 @@
 #include "sse_test.c"
 #include "events_test.c"
 #include "shell_test.c"
+#include "client_test.c"
 #include "multipart_test.c"
 
 #define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
@@ -44,6 +46,7 @@ int main(void)
     TEST_RUN(sse);
     TEST_RUN(events);
     TEST_RUN(shell);
+    TEST_RUN(client);
     TEST_RUN(multipart);
     return failed != 0;
 }
