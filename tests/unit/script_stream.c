@@ -21,18 +21,26 @@ static Str script__answer(const Script *s)
     return (Str){a->bytes, a->n ? a->n : strlen(a->bytes)};
 }
 
+/* `after` was written since `mark`, which is moved behind it. What was looked
+ * through is not looked through again. */
+static bool script__wrote(Script *s, Str after)
+{
+    size_t from = s->looked > s->mark + after.n ? s->looked - after.n : s->mark;
+    char  *found = s->written.n > from ? memmem(s->written.p + from, s->written.n - from, after.p, after.n) : NULL;
+
+    s->looked = s->written.n;
+    if (found)
+        s->mark = (size_t)(found - s->written.p) + after.n;
+    return found;
+}
+
 /* What is to be read now may go out; false: not yet. */
 static bool script__ready(Script *s)
 {
     while (s->answer < s->count) {
         const char *after = s->answers[s->answer].after;
-        if (after && !s->released) {
-            void *found = s->written.n > s->mark
-                              ? memmem(s->written.p + s->mark, s->written.n - s->mark, after, strlen(after)) : NULL;
-            if (!found)
-                return false;
-            s->mark = (size_t)((char *)found - s->written.p) + strlen(after);
-        }
+        if (after && !s->released && !script__wrote(s, str_from(after)))
+            return false;
         s->released = true;
         if (s->at < script__answer(s).n)
             return true;

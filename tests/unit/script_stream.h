@@ -37,7 +37,7 @@ typedef struct Script {
     /* What happened. */
     Buf                 written;
     bool                closed, released;
-    size_t              answer, at, mark, given, reads, writes;
+    size_t              answer, at, mark, looked, given, reads, writes;
 } Script;
 
 static Stream *script_open(Script *s);
