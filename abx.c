@@ -19,6 +19,8 @@
 /* os: the machine under us */
 #include "os/clock.c"
 #include "os/poll.c"
+#include "os/env.c"
+#include "os/fs.c"
 /* data: formats, no I/O */
 #include "data/json.c"
 #include "data/dotenv.c"

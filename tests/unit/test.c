@@ -15,6 +15,7 @@
 #include "base64_test.c"
 #include "sha256_test.c"
 #include "time_test.c"
+#include "fs_test.c"
 #include "json_test.c"
 #include "vectors.c"
 #include "dotenv_test.c"
@@ -38,6 +39,7 @@ int main(void)
     TEST_RUN(base64);
     TEST_RUN(sha256);
     TEST_RUN(time);
+    TEST_RUN(fs);
     TEST_RUN(json);
     TEST_RUN(dotenv);
     TEST_RUN(url);

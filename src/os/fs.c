@@ -1,0 +1,178 @@
+#include "os/fs.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool fs__failed(Err *err, int sys, const char *what, const char *path)
+{
+    err_sys(err, sys, E0000, "cannot %s %s", what, path);
+    if (sys == ENOENT || sys == ENOTDIR)
+        err->kind = ERR_NOT_FOUND;
+    else if (sys == EACCES || sys == EPERM || sys == EROFS)
+        err->kind = ERR_DENIED;
+    return false;
+}
+
+/* Read fd to its end, or to one byte more than the Buf holds. */
+static bool fs__read_all(int fd, const char *path, Buf *to, Err *err)
+{
+    for (;;) {
+        size_t left = to->limit - to->n, want = left < 65536 ? left : 65536;
+        char   one, *room = want ? buf_room(to, want) : &one;
+        ssize_t n = read(fd, room, want ? want : 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fs__failed(err, errno, "read", path);
+        if (n == 0)
+            return true;
+        if (want == 0)
+            return err_set(err, ERR_LIMIT, E0000, "%s: more than %zu bytes", path, to->limit);
+        buf_grew(to, (size_t)n);
+    }
+}
+
+bool fs_read(const char *path, Buf *to, Err *err)
+{
+    struct stat st;
+    /* O_NONBLOCK so that a FIFO without a writer does not hold us up. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    if (fd < 0)
+        return fs__failed(err, errno, "open", path);
+    bool ok = fstat(fd, &st) == 0 || fs__failed(err, errno, "read", path);
+    if (ok && !S_ISREG(st.st_mode))
+        ok = err_set(err, ERR_INPUT, E0000, "%s is not a regular file", path);
+    ok = ok && fs__read_all(fd, path, to, err);
+    close(fd);
+    return ok;
+}
+
+bool fs_make_dir(const char *path, Err *err)
+{
+    struct stat st;
+
+    if (mkdir(path, 0700) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
+        return true;
+    return fs__failed(err, errno, "make the folder", path);
+}
+
+/* "DIR/.abx-" and 32 digits, beside the file. */
+static char *fs__temp_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t      dir = slash ? (size_t)(slash - path) + 1 : 0;
+    size_t      room = dir + sizeof ".abx-" + 32;
+    char       *name = mem_new(room);
+    unsigned long long r[2];
+
+    if (getrandom(r, sizeof r, 0) != sizeof r)
+        BUG("the kernel has no random bytes");
+    snprintf(name, room, "%.*s.abx-%016llx%016llx", (int)dir, path, r[0], r[1]);
+    return name;
+}
+
+static bool fs__temp_failed(FsTemp *t, int sys, const char *what, Err *err)
+{
+    fs__failed(err, sys, what, t->path);
+    fs_temp_abort(t);
+    return false;
+}
+
+/* Open t->temp, new, with the mode of the file that is there (-1: none). */
+static bool fs__temp_make(FsTemp *t, int mode, int there, Err *err)
+{
+    t->temp = fs__temp_name(t->path);
+    t->fd = open(t->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode < 0 ? 0666 : 0600);
+    int sys = errno;
+    if (t->fd < 0) {
+        mem_free(t->temp);      /* there is nothing to remove */
+        t->temp = NULL;
+        return fs__temp_failed(t, sys, "create", err);
+    }
+    if (mode >= 0 && fchmod(t->fd, (mode_t)mode) != 0)
+        return fs__temp_failed(t, errno, "set the mode of", err);
+    /* A file system without modes refuses, and gives both files the same. */
+    if (mode < 0 && there >= 0 && fchmod(t->fd, (mode_t)there) != 0 && errno != EPERM)
+        return fs__temp_failed(t, errno, "set the mode of", err);
+    return true;
+}
+
+bool fs_temp_open(const char *path, int mode, FsTemp *out, Err *err)
+{
+    char       *real = realpath(path, NULL);
+    struct stat st;
+    FsTemp      t = {.fd = -1, .path = mem_str(str_from(real ? real : path))};
+    bool        there = stat(t.path, &st) == 0;
+
+    mem_free(real);
+    if (!*path)
+        return fs__temp_failed(&t, ENOENT, "write", err);
+    if ((there && S_ISDIR(st.st_mode)) || str_ends(str_from(path), STR("/")))
+        return fs__temp_failed(&t, EISDIR, "write", err);
+    if (there && !S_ISREG(st.st_mode)) {
+        t.fd = open(t.path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        if (t.fd < 0)
+            return fs__temp_failed(&t, errno, "open", err);
+    } else if (!fs__temp_make(&t, mode, there ? (int)(st.st_mode & 0777) : -1, err)) {
+        return false;
+    }
+    *out = t;
+    return true;
+}
+
+bool fs_temp_write(FsTemp *t, Str bytes, Err *err)
+{
+    while (bytes.n) {
+        ssize_t n = write(t->fd, bytes.p, bytes.n);
+        if (n < 0 && errno != EINTR)
+            return fs__failed(err, errno, "write", t->path);
+        if (n > 0)
+            str_skip(&bytes, (size_t)n);
+    }
+    return true;
+}
+
+static bool fs__temp_sink(void *ctx, Str bytes, Err *err)
+{
+    return fs_temp_write(ctx, bytes, err);
+}
+
+Sink fs_temp_sink(FsTemp *t)
+{
+    return (Sink){.write = fs__temp_sink, .ctx = t};
+}
+
+bool fs_temp_commit(FsTemp *t, bool lasting, Err *err)
+{
+    if (lasting && t->temp && fsync(t->fd) != 0)
+        return fs__temp_failed(t, errno, "write", err);
+    int fd = t->fd;
+    t->fd = -1;
+    if (close(fd) != 0 && errno != EINTR)       /* a network's file system says here that the disk is full */
+        return fs__temp_failed(t, errno, "write", err);
+    if (t->temp && rename(t->temp, t->path) != 0)
+        return fs__temp_failed(t, errno, "write", err);
+    mem_free(t->temp);
+    t->temp = NULL;
+    fs_temp_abort(t);
+    return true;
+}
+
+void fs_temp_abort(FsTemp *t)
+{
+    if (t->path && t->fd >= 0)
+        close(t->fd);
+    if (t->temp)
+        unlink(t->temp);
+    mem_free(t->temp);
+    mem_free(t->path);
+    *t = (FsTemp){.fd = -1};
+}

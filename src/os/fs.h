@@ -1,0 +1,47 @@
+/* fs.h - local files: read whole, or written so that nobody sees half of one.
+ *
+ *     FsTemp t;
+ *     if (!fs_temp_open(path, -1, &t, err)) ...
+ *     while (...) if (!fs_temp_write(&t, piece, err)) { fs_temp_abort(&t); ... }
+ *     if (!fs_temp_commit(&t, false, err)) ...
+ *
+ * Errors name the path and say what the system said. The code is E0000, and
+ * the caller may set a better one; kind is ERR_NOT_FOUND or ERR_DENIED where
+ * that was it, else ERR_SYSTEM, ERR_INPUT or ERR_LIMIT.
+ */
+#ifndef ABX_FS_H
+#define ABX_FS_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/flow.h"
+
+/* All of a regular file (links are followed) to the end of *to. Never waits
+ * for a FIFO or a device: what is no regular file is ERR_INPUT. ERR_LIMIT when
+ * it is more than the Buf holds. */
+ABX_FN bool fs_read(const char *path, Buf *to, Err *err) ABX_CHECK;
+
+/* A folder with mode 0700. One that is there already is good. */
+ABX_SET bool fs_make_dir(const char *path, Err *err) ABX_CHECK;
+
+typedef struct FsTemp {
+    int   fd;           /* -1: closed */
+    char *path;         /* what it becomes */
+    char *temp;         /* where it is until then; NULL: written directly */
+} FsTemp;
+
+/* A new file beside `path`, under a name that nobody can foresee. mode -1: that
+ * of the file that is there, or 0666 without the umask. If `path` is a link,
+ * the file it leads to is meant, and the link stays. A device or a FIFO cannot
+ * be replaced: it is written directly. False for a folder. */
+ABX_FN bool fs_temp_open(const char *path, int mode, FsTemp *out, Err *err) ABX_CHECK;
+
+ABX_FN bool fs_temp_write(FsTemp *t, Str bytes, Err *err) ABX_CHECK;    /* all of them */
+ABX_FN Sink fs_temp_sink(FsTemp *t);
+
+/* Put it in place of `path`. `lasting`: what a power cut must not take back is
+ * on the disk before. On failure it is removed, as by fs_temp_abort(). */
+ABX_FN bool fs_temp_commit(FsTemp *t, bool lasting, Err *err) ABX_CHECK;
+ABX_FN void fs_temp_abort(FsTemp *t);       /* fine after a commit, too */
+
+#endif
