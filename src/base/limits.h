@@ -42,7 +42,6 @@
 #define LIMIT_RESOLVE_MS    10000
 #define LIMIT_CALL_MS       30000               /* one small call, unless `http_timeout` says otherwise */
 #define LIMIT_SWITCH_MS     120000              /* until a pause or resume is done */
-#define LIMIT_SWITCH_MS     120000              /* until a pause or resume is done */
 #define LIMIT_CREATE_MS     300000              /* the server may pull an image first */
 #define LIMIT_READY_MS      30000               /* from running to the daemon's first answer */
 #define LIMIT_SILENCE_MS    20000               /* a command's stream: the daemon pings every 3 s */
