@@ -21,10 +21,12 @@
 #include "os/poll.c"
 #include "os/env.c"
 #include "os/fs.c"
+#include "os/random.c"
 /* data: formats, no I/O */
 #include "data/json.c"
 #include "data/dotenv.c"
 #include "data/shell.c"
+#include "data/clean.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"
 #include "net/stream.c"

@@ -19,6 +19,7 @@
 #include "json_test.c"
 #include "vectors.c"
 #include "dotenv_test.c"
+#include "clean_test.c"
 #include "url_test.c"
 #include "header_test.c"
 #include "http_test.c"
@@ -42,6 +43,7 @@ int main(void)
     TEST_RUN(fs);
     TEST_RUN(json);
     TEST_RUN(dotenv);
+    TEST_RUN(clean);
     TEST_RUN(url);
     TEST_RUN(header);
     TEST_RUN(http);
