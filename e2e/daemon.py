@@ -45,9 +45,11 @@ def request(base, method, path, body=None, headers=(), timeout=40, final=None):
         if body is not None:
             conn.send(b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body) if chunked else body)
         answer = conn.getresponse()
+        if final is not None:
+            return Answer(answer.status, answer.getheaders(), read_until(answer, final))
         try:
-            data = answer.read() if final is None else read_until(answer, final)
-        except http.client.IncompleteRead as e:
+            data = answer.read()
+        except http.client.IncompleteRead as e:     # a daemon that announces more than it sends
             data = e.partial
         return Answer(answer.status, answer.getheaders(), data)
     finally:
@@ -55,11 +57,13 @@ def request(base, method, path, body=None, headers=(), timeout=40, final=None):
 
 
 def read_until(answer, final):
-    data = b""
-    while line := answer.readline():
-        data += line
-        if line.strip() and final(json.loads(line)):
-            break
+    data, looked = b"", 0
+    while more := answer.read1(65536):
+        data += more
+        while (end := data.find(b"\n", looked)) >= 0:
+            line, looked = data[looked:end], end + 1
+            if line.strip() and final(json.loads(line)):
+                return data[:looked]
     return data
 
 

@@ -46,7 +46,7 @@ def get(box, tmp_path, source):
 
 
 def files_in(box, path):
-    return box.sh(f"find {shlex.quote(path)} -mindepth 1 | wc -l").strip()
+    return box.sh(f"find {shlex.quote(path)} -mindepth 1 -print0 | tr -cd '\\0' | wc -c").strip()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -8,6 +9,20 @@ import (
 )
 
 var proxyTransport = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}
+
+// steadyBody is a request body that was read to its end when the server closed
+// it. The server closes it as soon as an answer is begun, and the transport may
+// ask for the end of the body only then; taking that for a failure would cut
+// the answer, about once in three hundred requests.
+type steadyBody struct{ io.ReadCloser }
+
+func (b steadyBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == http.ErrBodyReadAfterClose {
+		err = io.EOF
+	}
+	return n, err
+}
 
 // forward hands /proxy/PORT/REST to 127.0.0.1:PORT as /REST, any method and
 // WebSocket upgrades included. The daemon's own port is a target like any
@@ -32,6 +47,9 @@ func forward(w http.ResponseWriter, r *http.Request, rest string) {
 			out.URL.Host = "127.0.0.1:" + port
 			out.URL.Path, out.URL.RawPath = plain, path
 			out.Host = out.URL.Host
+			if out.Body != nil {
+				out.Body = steadyBody{out.Body}
+			}
 		},
 		Transport:     proxyTransport,
 		FlushInterval: -1,
