@@ -37,3 +37,6 @@
 #include "net/pool.c"
 #include "net/client.c"
 #include "net/multipart.c"
+/* host: what surrounds a provider */
+#include "host/config.c"
+#include "host/registry.c"

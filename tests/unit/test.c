@@ -28,6 +28,7 @@
 #include "shell_test.c"
 #include "client_test.c"
 #include "multipart_test.c"
+#include "config_test.c"
 
 #define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
 
@@ -52,5 +53,6 @@ int main(void)
     TEST_RUN(shell);
     TEST_RUN(client);
     TEST_RUN(multipart);
+    TEST_RUN(config);
     return failed != 0;
 }
