@@ -19,6 +19,7 @@
 /* os: the machine under us */
 #include "os/clock.c"
 #include "os/poll.c"
+#include "os/lookup.c"
 #include "os/env.c"
 #include "os/fs.c"
 #include "os/random.c"
@@ -27,9 +28,14 @@
 #include "data/dotenv.c"
 #include "data/shell.c"
 #include "data/clean.c"
+#include "data/gzip.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"
 #include "net/stream.c"
+#include "net/tcp.c"
+#include "net/roots.c"
+#include "net/tls.c"
+#include "net/dial.c"
 #include "net/header.c"
 #include "net/http.c"
 #include "net/sse.c"
@@ -37,6 +43,3 @@
 #include "net/pool.c"
 #include "net/client.c"
 #include "net/multipart.c"
-/* host: what surrounds a provider */
-#include "host/config.c"
-#include "host/registry.c"

@@ -29,6 +29,10 @@
 #define LIMIT_PARTS         1000                /* in one body, as the stock daemon has it */
 #define LIMIT_PART_HEAD     ((size_t)16 << 10)  /* the fields of one part: a name and a file name */
 
+/* TLS */
+#define LIMIT_ROOTS_FILE    ((size_t)4 << 20)   /* a bundle of root certificates; those of systems have 220 KB */
+#define LIMIT_ROOTS         2048                /* certificates; those of systems have 144 */
+
 /* Event streams: one event carries at most one line of output, and a line of
  * 20 MB must pass; JSON can write a byte as six. */
 #define LIMIT_EVENT         ((size_t)120 << 20)

@@ -110,7 +110,7 @@ typedef struct ListPage {
 
 /* A setting of a backend, as it declares it. The host resolves it through the
  * layers (environment variable ABX_<ID>_<KEY>) and checks it against its type. */
-typedef enum FieldType { FIELD_STR, FIELD_URL, FIELD_INT, FIELD_FLOAT, FIELD_BOOL, FIELD_CSV, FIELD_ENUM } FieldType;
+typedef enum FieldType { FIELD_STR, FIELD_URL, FIELD_INT, FIELD_FLOAT, FIELD_BOOL, FIELD_CSV } FieldType;
 
 typedef struct ProviderField {
     const char *key;            /* "base_url" */

@@ -28,7 +28,6 @@
 #include "shell_test.c"
 #include "client_test.c"
 #include "multipart_test.c"
-#include "config_test.c"
 
 #define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
 
@@ -53,6 +52,5 @@ int main(void)
     TEST_RUN(shell);
     TEST_RUN(client);
     TEST_RUN(multipart);
-    TEST_RUN(config);
     return failed != 0;
 }
