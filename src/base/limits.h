@@ -25,6 +25,30 @@
 #define LIMIT_URL           ((size_t)32 << 10)  /* paths of 4096 bytes, percent-encoded, twice */
 #define LIMIT_REDIRECTS     5
 
+/* The HTTP server of the agent */
+#define LIMIT_HTTPD_READ    ((size_t)128 << 10) /* taken from a connection at once; also what may wait unread */
+#define LIMIT_HTTPD_OUT     ((size_t)4 << 20)   /* an answer that waits for its reader: the longest event twice */
+#define LIMIT_HTTPD_ROOM    ((size_t)128 << 10) /* a handler is asked for more when less than this waits */
+#define LIMIT_HTTPD_ARENA   ((size_t)1 << 20)   /* reserved for a request: its head, twice, and small answers */
+#define LIMIT_HTTPD_DRAIN   ((size_t)256 << 10) /* a body nobody wants is read to its end up to this, to keep the connection */
+#define LIMIT_HTTPD_HEAD_MS 30000               /* from the first byte of a head to its last */
+#define LIMIT_HTTPD_KEEP_MS 120000              /* between two requests; clients drop theirs after 20 to 60 s */
+#define LIMIT_HTTPD_BODY_MS 60000               /* a body of which not a byte comes */
+#define LIMIT_HTTPD_SEND_MS 600000              /* an answer of which not a byte is taken: a person may read a page of it */
+#define LIMIT_HTTPD_LINGER_MS 5000              /* to let a client read a refusal while it still sends */
+
+/* The agent */
+#define LIMIT_AGENT_JSON    ((size_t)1 << 20)   /* a request in JSON; one argument of exec can be 128 KiB */
+#define LIMIT_AGENT_ARENA   ((size_t)64 << 20)  /* reserved while one is looked at */
+#define LIMIT_AGENT_LINE    ((size_t)256 << 10) /* of output in one event; a longer line goes out in pieces */
+#define LIMIT_AGENT_ENV     4096                /* variables; execve has room for less than 2 MiB of them */
+#define LIMIT_AGENT_ENDED   1000                /* commands whose result is remembered, */
+#define LIMIT_AGENT_TEXTS   ((size_t)8 << 20)   /* as long as their texts are no longer than this, */
+#define LIMIT_AGENT_LOGS    200                 /* with the output of these, each an open file */
+#define LIMIT_AGENT_NAMES   ((size_t)64 << 20)  /* the names in one folder: a million of them */
+#define LIMIT_AGENT_PING_MS 3000                /* on a silent event stream; clients wait 10 to 20 s */
+#define LIMIT_AGENT_TERM_MS 3000                /* from SIGTERM to SIGKILL, as the stock daemon has it */
+
 /* multipart/form-data */
 #define LIMIT_PARTS         1000                /* in one body, as the stock daemon has it */
 #define LIMIT_PART_HEAD     ((size_t)16 << 10)  /* the fields of one part: a name and a file name */

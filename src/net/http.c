@@ -89,8 +89,11 @@ static Step http__request_line(Str line, HttpHead *out, Err *err)
         return http__bad(err, "the request does not begin with a method");
     if (!str_cut(&rest, ' ', &out->target) || !http__target_ok(out->target))
         return http__bad(err, "the request's target is not a path");
-    if (!http__version(rest, &out->minor))
-        return http__bad(err, "the request line does not end with HTTP/1.1 or HTTP/1.0");
+    if (!http__version(rest, &out->minor)) {
+        http__bad(err, "the request line does not end with HTTP/1.1 or HTTP/1.0");
+        err->status = str_starts(rest, STR("HTTP/")) ? 505 : 0;
+        return STEP_ERR;
+    }
     return STEP_DONE;
 }
 
@@ -251,8 +254,11 @@ static bool http__chunked(const HttpHead *head, bool *chunked, Err *err)
     *chunked = count > 0;
     if (count == 0)
         return true;
-    if (count > 1 || !str_eq_nocase(header_get(head->headers, "Transfer-Encoding"), STR("chunked")))
-        return err_set(err, ERR_INPUT, E5000, "bad HTTP: a Transfer-Encoding other than chunked");
+    if (count > 1 || !str_eq_nocase(header_get(head->headers, "Transfer-Encoding"), STR("chunked"))) {
+        err_set(err, ERR_INPUT, E5000, "bad HTTP: a Transfer-Encoding other than chunked");
+        err->status = 501;
+        return false;
+    }
     if (head->minor == 0)
         return err_set(err, ERR_INPUT, E5000, "bad HTTP: chunked in HTTP/1.0");
     return true;

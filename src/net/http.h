@@ -8,7 +8,9 @@
  * differently: lines end in CR LF (a bare LF is refused too), no obs-fold, no
  * blank before a field's colon, no control characters but TAB in values, no
  * NUL, HTTP/1.0 and 1.1 only; a request target is origin-form or "*".
- * Empty lines before a request line are passed over, at most two.
+ * Empty lines before a request line are passed over, at most two. err->status
+ * is set where a server has a better answer to a bad request than 400: 505 for
+ * another version, 501 for another transfer coding.
  */
 #ifndef ABX_HTTP_H
 #define ABX_HTTP_H

@@ -1,0 +1,49 @@
+#include "agent/agent.h"
+
+#include "agent/daemon.h"
+#include "agent/init.h"
+#include "base/str.h"
+
+#include <stdio.h>
+
+typedef struct AgentPart {
+    const char *word;           /* abx agent WORD */
+    const char *name;           /* or the program is called so */
+    int       (*run)(int argc, char **argv);
+} AgentPart;
+
+static const AgentPart agent__parts[] = {
+    {"serve", "execd", daemon_main},
+    {"init", "bootstrap.sh", init_main},
+};
+
+static const char *agent__base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+bool agent_is_name(const char *argv0)
+{
+    for (size_t i = 0; argv0 && i < COUNT_OF(agent__parts); i++)
+        if (strcmp(agent__base(argv0), agent__parts[i].name) == 0)
+            return true;
+    return false;
+}
+
+int agent_main(int argc, char **argv)
+{
+    bool named = argc > 0 && agent_is_name(argv[0]);
+
+    for (size_t i = 0; i < COUNT_OF(agent__parts); i++) {
+        const AgentPart *p = &agent__parts[i];
+        if (named && strcmp(agent__base(argv[0]), p->name) == 0)
+            return p->run(argc - 1, argv + 1);
+        if (!named && argc > 1 && strcmp(argv[1], p->word) == 0)
+            return p->run(argc - 2, argv + 2);
+    }
+    fputs("usage: abx agent serve [--host ADDRESS] [--port N]\n"
+          "       abx agent init [PROGRAM [ARGUMENT...] | -c SHELL-LINE]\n", stderr);
+    return 2;
+}

@@ -1,0 +1,26 @@
+/* event.h - the objects in a command's stream, each followed by two LF.
+ *
+ * What the stock daemon leaves out when it is empty or zero is left out here,
+ * too. Beside its fields stand ours, which its clients pass over: `b64` with
+ * the exact bytes of an output event, `signal` and `timed_out` in an error.
+ */
+#ifndef ABX_EVENT_H
+#define ABX_EVENT_H
+
+#include "agent/lines.h"
+#include "net/httpd.h"
+
+ABX_FN void event_text(HttpdCall *c, const char *type, Str text);   /* init, ping */
+ABX_FN void event_output(HttpdCall *c, const char *type, const LinesPiece *piece);
+ABX_FN void event_complete(HttpdCall *c, int64_t ms);
+
+/* A result other than 0: `value` is the code in decimal, -1 for a signal, or a
+ * sentence when nothing could be started. signo 0: none. */
+ABX_FN void event_error(HttpdCall *c, const char *value, const char *trace, int signo, bool timed_out);
+
+/* "exit status 3", "signal: killed", as the stock daemon words a wait status;
+ * *code is the number, -1 for a signal. */
+enum { EVENT_RESULT = 80 };
+ABX_FN void event_result(int status, int *code, char text[static EVENT_RESULT]);
+
+#endif

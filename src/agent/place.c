@@ -1,0 +1,216 @@
+#include "agent/place.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/random.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static bool place__is_folder(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return false;
+    errno = ENOTDIR;
+    return S_ISDIR(st.st_mode);
+}
+
+bool place_folders(char *path, mode_t mode)
+{
+    for (char *p = path + 1; *path && *p; p++) {
+        if (*p != '/' || p[-1] == '/')
+            continue;
+        *p = '\0';
+        bool there = mkdir(path, mode) == 0 || place__is_folder(path);
+        *p = '/';
+        if (!there)
+            return false;
+    }
+    return mkdir(path, mode) == 0 || place__is_folder(path);
+}
+
+size_t place_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Follow links at the end of a path, also to what is not there. NULL: errno. */
+static char *place__resolve(const char *path)
+{
+    char *at = mem_str(str_from(path));
+    char  link[PATH_MAX];
+
+    for (int i = 0; i < 40; i++) {
+        ssize_t n = readlink(at, link, sizeof link);
+        if (n < 0)
+            return at;
+        Buf next = buf_make(2 * PATH_MAX);
+        if (n > 0 && link[0] != '/')
+            buf_add(&next, (Str){at, place_folder(at)});
+        buf_add(&next, (Str){link, (size_t)n});
+        mem_free(at);
+        at = mem_str(buf_str(&next));
+        buf_free(&next);
+    }
+    mem_free(at);
+    errno = ELOOP;
+    return NULL;
+}
+
+static bool place__folders_of(const char *target)
+{
+    size_t n = place_folder(target);
+    char   path[PATH_MAX];
+
+    if (n <= 1)
+        return true;
+    if (n > sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    memcpy(path, target, n);
+    path[n - 1] = '\0';
+    return place_folders(path, 0755);
+}
+
+static void place__keep(Place *p, const struct stat *st)
+{
+    if (p->owner.mode < 0)
+        p->owner.mode = (int)(st->st_mode & 07777);
+    if (geteuid() != 0)
+        return;
+    if (p->owner.uid == (uid_t)-1 && st->st_uid != 0)
+        p->owner.uid = st->st_uid;
+    if (p->owner.gid == (gid_t)-1 && st->st_gid != getegid())
+        p->owner.gid = st->st_gid;
+}
+
+/* A new file beside the target, else, when there is one, the target itself. */
+static bool place__create(Place *p, bool exists)
+{
+    char name[24], path[PATH_MAX];
+
+    random_hex(name, 16);
+    int n = snprintf(path, sizeof path, "%.*s.abx-%s", (int)place_folder(p->target), p->target, name);
+    if (n < 0 || (size_t)n >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    p->fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0755);
+    if (p->fd >= 0)
+        p->temp = mem_str(str_from(path));
+    else if (exists && (errno == EACCES || errno == EPERM || errno == EROFS))
+        p->fd = open(p->target, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+    return p->fd >= 0;
+}
+
+static bool place__open_target(Place *p)
+{
+    struct stat st;
+
+    if (!place__folders_of(p->target))
+        return false;
+    bool exists = lstat(p->target, &st) == 0;
+    if (exists && !S_ISREG(st.st_mode)) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : ENOTSUP;
+        return false;
+    }
+    if (!exists && p->target[place_folder(p->target)] == '\0') {
+        errno = EISDIR;                         /* it ends in a slash */
+        return false;
+    }
+    if (exists)
+        place__keep(p, &st);
+    return place__create(p, exists);
+}
+
+bool place_open(Place *p, const char *path, const Owner *owner, Err *err)
+{
+    *p = (Place){.fd = -1, .owner = *owner, .target = place__resolve(path)};
+    if (p->target && place__open_target(p))
+        return true;
+    int sys = errno;
+    place_free(p);
+    err_sys(err, sys, E4000, "open %s", path);
+    if (sys == EISDIR)                          /* the stock daemon's words */
+        err_set(err, ERR_SYSTEM, E4000, "open %s: is a directory", path);
+    return false;
+}
+
+bool place_write(Place *p, Str data, Err *err)
+{
+    while (data.n) {
+        ssize_t n = write(p->fd, data.p, data.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return err_sys(err, n < 0 ? errno : ENOSPC, E4000, "write");
+        str_skip(&data, (size_t)n);
+    }
+    return true;
+}
+
+bool place_close(Place *p, Err *err)
+{
+    int fd = p->fd;
+
+    if (!owner_apply_fd(fd, &p->owner, err))
+        return false;
+    p->fd = -1;
+    return close(fd) == 0 || err_sys(err, errno, E4000, "close");
+}
+
+/* The target cannot be renamed over, because something is mounted there. */
+static bool place__copy(const char *from, const char *to, Err *err)
+{
+    char    block[16384];
+    Place   p = {.fd = open(to, O_WRONLY | O_TRUNC | O_CLOEXEC)};
+    int     in = open(from, O_RDONLY | O_CLOEXEC);
+    ssize_t n = -1;
+    bool    ok = true;
+
+    while (in >= 0 && p.fd >= 0 && ok && (n = read(in, block, sizeof block)) > 0)
+        ok = place_write(&p, (Str){block, (size_t)n}, err);
+    if (n < 0)
+        ok = err_sys(err, errno, E4000, "copy to %s", to);
+    if (in >= 0)
+        close(in);
+    if (p.fd >= 0)
+        close(p.fd);
+    return ok;
+}
+
+bool place_commit(Place *p, Err *err)
+{
+    if (!p->temp)
+        return true;
+    if (rename(p->temp, p->target) != 0) {
+        if (errno != EBUSY)
+            return err_sys(err, errno, E4000, "rename to %s", p->target);
+        if (!place__copy(p->temp, p->target, err))
+            return false;
+        unlink(p->temp);
+    }
+    mem_free(p->temp);
+    p->temp = NULL;
+    return true;
+}
+
+void place_free(Place *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    if (p->temp)
+        unlink(p->temp);
+    mem_free(p->temp);
+    mem_free(p->target);
+    *p = (Place){.fd = -1};
+}

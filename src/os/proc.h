@@ -1,0 +1,42 @@
+/* proc.h - starting a program, and learning how it ended.
+ *
+ *     ProcSpec spec = {.file = "/bin/sh", .argv = argv, .env = env, .fd = {-1, out, err}, .group = true};
+ *     if (!proc_start(&spec, &pid, err)) ...
+ *     on SIGCHLD: while (proc_reap(&pid, &status)) ...
+ *
+ * A child begins with every signal at its default and none blocked, whatever
+ * this process was started with, and with no descriptor but 0, 1 and 2.
+ * What fails between fork and exec is reported as an error of proc_start(),
+ * with its errno in err->sys, so that "started" means that the program runs.
+ */
+#ifndef ABX_PROC_H
+#define ABX_PROC_H
+
+#include "base/err.h"
+#include <sys/resource.h>
+#include <sys/types.h>
+
+typedef struct ProcSpec {
+    const char        *file;    /* the program; with a slash, PATH is not searched */
+    const char *const *argv;    /* ends with NULL */
+    const char *const *env;     /* ends with NULL; its PATH is not looked at */
+    const char        *cwd;     /* NULL: where this process is */
+    int                fd[3];   /* what becomes 0, 1 and 2; -1: /dev/null. They stay open here */
+    bool               group;   /* it leads a process group of its own, numbered as it is */
+    bool               as_user; /* it runs as uid and gid, in no other group */
+    uid_t              uid;
+    gid_t              gid;
+    const struct rlimit *files; /* its RLIMIT_NOFILE; NULL: this process's */
+} ProcSpec;
+
+/* ERR_SYSTEM, E3005: the text names what could not be done ("exec /bin/sh"). */
+ABX_FN bool proc_start(const ProcSpec *spec, pid_t *pid, Err *err) ABX_CHECK;
+
+/* Open 0, 1 and 2 on /dev/null where this process was started without them:
+ * any descriptor could become one of them otherwise. */
+ABX_FN void proc_std_fds(void);
+
+/* A child that ended since, with its status as wait(2) gives it. False: none. */
+ABX_FN bool proc_reap(pid_t *pid, int *status);
+
+#endif
