@@ -47,6 +47,13 @@
 #include "net/client.c"
 #include "net/multipart.c"
 #include "net/httpd.c"
+/* provider: the backends */
+#include "provider/provider.c"
+#include "provider/refusal.c"
+#include "provider/lifecycle.c"
+#include "provider/execd.c"
+#include "provider/transfer.c"
+#include "provider/opensandbox.c"
 /* agent: the side that runs inside a sandbox */
 #include "agent/query.c"
 #include "agent/answer.c"
@@ -67,3 +74,13 @@
 #include "agent/daemon.c"
 #include "agent/init.c"
 #include "agent/agent.c"
+/* host: what surrounds a provider */
+#include "host/config.c"
+#include "host/registry.c"
+/* api: abx.h, implemented */
+#include "api/error.c"
+#include "api/session.c"
+#include "api/sandbox.c"
+#include "api/exec.c"
+#include "api/copy.c"
+#include "api/providers.c"

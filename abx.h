@@ -82,6 +82,7 @@ typedef struct abx_pair { const char *key, *value; } abx_pair;
 
 typedef struct abx_options {
     const char *provider;           /* NULL: ABX_PROVIDER, ./.env, ~/.abx/.env, then alicloud-express */
+    const char *sandbox;            /* NULL, or a reference as abx_attach() takes it: "PROVIDER:ID" chooses the provider too */
     const abx_pair *config;         /* settings that win over every other layer, such as {"base_url", …} */
     size_t      config_count;
     const char *home;               /* NULL: ABX_HOME, else ~/.abx */

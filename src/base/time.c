@@ -104,8 +104,8 @@ bool time_parse_http(Str s, int64_t *unix_ms)
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     char text[sizeof "2026-11-30T03:05:54Z"];
 
-    if (s.n != 29 || memcmp(s.p + 3, ", ", 2) != 0 || memcmp(s.p + 25, " GMT", 4) != 0 || s.p[7] != ' ' || s.p[11] != ' ' ||
-        s.p[16] != ' ')
+    if (s.n != 29 || memcmp(s.p + 3, ", ", 2) != 0 || memcmp(s.p + 25, " GMT", 4) != 0 || s.p[7] != ' ' ||
+        s.p[11] != ' ' || s.p[16] != ' ')
         return false;
     for (unsigned month = 0; month < 12; month++)
         if (memcmp(s.p + 8, months + month * 3, 3) == 0) {

@@ -88,15 +88,6 @@ typedef struct ExecEvent {
 
 typedef struct ExecCall ExecCall;   /* a running command; the backend's own struct */
 
-typedef struct FileStat {
-    Str     path;
-    Str     type;               /* file, directory, symlink, other */
-    int64_t size;
-    int     mode;               /* permission bits, 0644; -1 unknown */
-    Str     owner, group;
-    Str     modified_at;
-} FileStat;
-
 typedef struct PortUrl {
     Str     url;                /* with scheme */
     Headers headers;            /* to be sent with every request to it */
@@ -110,7 +101,7 @@ typedef struct ListPage {
 
 /* A setting of a backend, as it declares it. The host resolves it through the
  * layers (environment variable ABX_<ID>_<KEY>) and checks it against its type. */
-typedef enum FieldType { FIELD_STR, FIELD_URL, FIELD_INT, FIELD_FLOAT, FIELD_BOOL, FIELD_CSV } FieldType;
+typedef enum FieldType { FIELD_STR, FIELD_URL, FIELD_INT, FIELD_FLOAT, FIELD_BOOL, FIELD_CSV, FIELD_ENUM } FieldType;
 
 typedef struct ProviderField {
     const char *key;            /* "base_url" */
@@ -133,6 +124,8 @@ typedef struct ProviderKind {
     Str name;                   /* "OpenSandbox" */
     const ProviderField *fields;
     size_t field_count;
+    const char *const *features;    /* what it can do, in the words and the order of the specification (2.5) */
+    size_t feature_count;
 
     /* Copies what it keeps. False: E8002, a setting that cannot be used. */
     bool (*open)(Settings s, const ProviderHost *host, Provider **out, Err *err);
@@ -166,7 +159,6 @@ typedef struct ProviderKind {
      * its own, a new one gets 0644. *size is what lies there now. */
     bool (*file_write)(Provider *p, Str id, Str path, int mode, Source src, int64_t *size, Deadline d, Err *err);
     bool (*file_read)(Provider *p, Str id, Str path, Sink to, int64_t *size, Deadline d, Err *err);
-    bool (*file_stat)(Provider *p, Str id, Str path, Arena *a, FileStat *out, Deadline d, Err *err);
 
     /* From now on wait without the cancel fd: cleaning up. */
     void (*ignore_cancel)(Provider *p);

@@ -28,6 +28,8 @@
 #include "shell_test.c"
 #include "client_test.c"
 #include "multipart_test.c"
+#include "config_test.c"
+#include "execd_test.c"
 
 #define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
 
@@ -52,5 +54,7 @@ int main(void)
     TEST_RUN(shell);
     TEST_RUN(client);
     TEST_RUN(multipart);
+    TEST_RUN(config);
+    TEST_RUN(execd);
     return failed != 0;
 }

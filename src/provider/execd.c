@@ -1,0 +1,504 @@
+#include "provider/execd.h"
+
+#include "base/base64.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/str.h"
+#include "data/clean.h"
+#include "net/events.h"
+#include "os/poll.h"
+#include "provider/refusal.h"
+
+#include <stdio.h>
+
+enum {
+    EXECD_PORT = 44772,
+    EXECD_ARENA = 1 << 20,          /* for events of everyday size */
+    EXECD_RUN_BYTES = 8192,         /* what is kept of each output of a command of ours: a path, or a complaint */
+    EXECD_KILL_GRACE_MS = 5000,     /* how much later than its timeout a command's end may be reported */
+};
+
+bool execd_find(Lifecycle *l, Str id, Code code, Arena *a, Execd *out, Deadline d, Err *err)
+{
+    SandboxInfo info;
+
+    if (!lifecycle_get(l, id, a, &info, d, err))
+        return false;
+    if (info.state != SANDBOX_RUNNING) {
+        bool paused = info.state == SANDBOX_PAUSED || info.state == SANDBOX_PAUSING;
+        err_set(err, ERR_REMOTE, code, "sandbox %.*s is %.*s, not running", STR_ARG(id), STR_ARG(info.status));
+        if (paused)
+            err_hint(err, "Resume it first: abx sandbox resume %.*s", STR_ARG(id));
+        else if (info.reason.n)
+            err_hint(err, "The server says: %.*s", STR_ARG(clean_message(info.reason, &l->key, 1, a)));
+        return false;
+    }
+    *out = (Execd){.server = l, .id = id};
+    return lifecycle_endpoint(l, id, EXECD_PORT, a, &out->at, d, err);
+}
+
+/* ---- calls ---- */
+
+static bool execd__refused(const Execd *x, const ExecdCall *call, Exchange *in, Arena *a, Err *err)
+{
+    int  status = client_status(in);
+    Str  body = {0};
+    Err  none;
+
+    if (!client_text(in, LIMIT_ERROR_BODY, a, &body, clock_sooner(call->deadline, clock_after(LIMIT_CALL_MS)), &none))
+        body = (Str){0};
+    Refusal r = refusal_read(status, client_headers(in), body, x->server->key, a);
+    refusal_err(&r, client_headers(in), call->what, err);
+    if (status == 401)
+        err->code = E9001;
+    else if (str_eq(r.code, STR("SANDBOX_NOT_FOUND")))
+        err->code = E2009;
+    else if (str_eq(r.code, STR("FILE_NOT_FOUND")))
+        err->code = E4001;
+    else if (status == 404 || status == 409 || status == 400 || status == 500)
+        err->code = call->code;
+    return false;
+}
+
+bool execd_open(Execd *x, const ExecdCall *call, Arena *a, Exchange **out, Err *err)
+{
+    size_t  n = x->at.headers.n;
+    Header *fields = arena_array(a, n + 1, sizeof *fields);
+
+    for (size_t i = 0; i < n; i++)
+        fields[i] = x->at.headers.v[i];
+    if (call->body && call->type.n)
+        fields[n++] = (Header){STR("Content-Type"), call->type};
+    ClientRequest rq = {
+        .method = call->method,
+        .url = url_join(&x->at.url, str_from(call->path), call->query, a),
+        .headers = {fields, n},
+        .body = call->body,
+        .idempotent = call->idempotent,
+        .deadline = call->deadline,
+        .idle_ms = call->idle_ms,
+    };
+    if (!client_open(x->server->http, &rq, out, err))
+        return err_wrap(err, "cannot %s", call->what);
+    if (client_status(*out) >= 200 && client_status(*out) <= 299)
+        return true;
+    execd__refused(x, call, *out, a, err);
+    client_close(*out);
+    *out = NULL;
+    return false;
+}
+
+bool execd_ask(Execd *x, const ExecdCall *call, Arena *a, ExecdReply *out, Err *err)
+{
+    Exchange *in;
+
+    if (!execd_open(x, call, a, &in, err))
+        return false;
+    *out = (ExecdReply){.status = client_status(in)};
+    bool read = client_text(in, LIMIT_ANSWER, a, &out->body, call->deadline, err);
+    client_close(in);
+    if (!read)
+        return err_wrap(err, "cannot %s", call->what);
+    if (out->body.n && !json_parse(out->body, a, &out->json, err)) {
+        err->code = E8020;
+        return err_wrap(err, "cannot %s: the daemon's answer is not JSON", call->what);
+    }
+    return true;
+}
+
+bool execd_ping(Execd *x, Arena scratch, Deadline d, Err *err)
+{
+    ExecdCall call = {.method = "GET", .path = "/ping", .idempotent = true, .what = "reach the sandbox's daemon",
+                      .code = E9003, .deadline = d};
+    Exchange *in;
+    char      rest[256];
+    size_t    n;
+
+    if (!execd_open(x, &call, &scratch, &in, err))
+        return false;
+    bool ok = client_read(in, rest, sizeof rest, &n, d, err);
+    client_close(in);
+    return ok;
+}
+
+/* ---- commands ---- */
+
+struct ExecCall {
+    Execd     daemon;
+    Arena     own;              /* the address and headers, for the interrupt */
+    Arena     event;            /* the event being looked at */
+    Exchange *in;
+    Events    events;
+    char      block[LIMIT_COPY_BLOCK];
+    Str       rest;             /* of block: bytes not yet looked at */
+    const Json *held;           /* an event that was read but belongs behind what is given now */
+    Buf       out;              /* bytes of the event given last */
+    bool      ended;            /* the result was given */
+    char      id[65];           /* the daemon's name for the command; "" until its init event */
+    int64_t   started;          /* monotonic */
+    Deadline  silent;           /* when nothing at all has come by then, the stream is dead */
+    Deadline  overdue;          /* the command should have been ended by its timeout before */
+    int64_t   timeout_ms;
+};
+
+bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err)
+{
+    /* execve(2) takes no single argument over 128 KiB, and the line is one. */
+    if (line.n >= 131072)
+        return err_set(err, ERR_LIMIT, E8002, "the command is %zu bytes long; the sandbox's shell takes 131071",
+                       line.n);
+
+    Buf     json = buf_make(LIMIT_ANSWER);
+    JsonOut w = json_out(&json, JSON_COMPACT);
+    json_begin(&w, '{');
+    json_key(&w, "command");
+    json_put_str(&w, line);
+    if (rq->cwd.n) {
+        json_key(&w, "cwd");
+        json_put_str(&w, rq->cwd);
+    }
+    if (rq->timeout_ms > 0) {
+        json_key(&w, "timeout");
+        json_put_int(&w, rq->timeout_ms);
+    }
+    if (rq->env_count) {
+        json_key(&w, "envs");
+        json_begin(&w, '{');
+        for (size_t i = 0; i < rq->env_count; i++) {
+            json_key_str(&w, rq->env[i].key);
+            json_put_str(&w, rq->env[i].value);
+        }
+        json_end(&w, '}');
+    }
+    json_end(&w, '}');
+
+    ExecCall *c = mem_new(sizeof *c);
+    c->own = arena_make(EXECD_ARENA);
+    c->event = arena_make(EXECD_ARENA);
+    c->events = events_make(LIMIT_EVENT);
+    c->out = buf_make(LIMIT_EVENT);
+    Header *fields = arena_array(&c->own, x->at.headers.n, sizeof *fields);
+    for (size_t i = 0; i < x->at.headers.n; i++)
+        fields[i] = (Header){arena_str(&c->own, x->at.headers.v[i].name), arena_str(&c->own, x->at.headers.v[i].value)};
+    Url none;
+    if (!url_parse(url_text(&x->at.url, &c->event), &c->own, &none, err))
+        BUG("an endpoint that was parsed does not parse again");
+    c->daemon = (Execd){.server = x->server, .id = arena_str(&c->own, x->id), .at = {none, {fields, x->at.headers.n}}};
+
+    Str       body = buf_str(&json);
+    Source    source = flow_from_str(&body);
+    ExecdCall call = {.method = "POST", .path = "/command", .body = &source, .type = STR("application/json"),
+                      .what = "run the command", .code = E3000, .deadline = d};
+    bool      ok = !json.over;
+    if (!ok)
+        err_set(err, ERR_LIMIT, E8002, "the command with its environment is larger than %zu bytes", json.limit);
+    ok = ok && execd_open(x, &call, &c->own, &c->in, err);
+    buf_free(&json);
+    if (!ok) {
+        execd_close(c);
+        return false;
+    }
+    c->started = clock_mono_ms();
+    c->silent = clock_after(LIMIT_SILENCE_MS);
+    c->timeout_ms = rq->timeout_ms;
+    c->overdue = rq->timeout_ms > 0 ? clock_after(rq->timeout_ms + EXECD_KILL_GRACE_MS) : DEADLINE_NONE;
+    *out = c;
+    return true;
+}
+
+void execd_close(ExecCall *c)
+{
+    if (!c)
+        return;
+    client_close(c->in);
+    events_free(&c->events);
+    buf_free(&c->out);
+    arena_free(&c->event);
+    arena_free(&c->own);
+    mem_free(c);
+}
+
+/* The daemon tells a signal in the words of its language's library. */
+static const struct { const char *words, *name; } execd__signals[] = {
+    {"hangup", "SIGHUP"}, {"interrupt", "SIGINT"}, {"quit", "SIGQUIT"}, {"illegal instruction", "SIGILL"},
+    {"trace/breakpoint trap", "SIGTRAP"}, {"aborted", "SIGABRT"}, {"bus error", "SIGBUS"},
+    {"floating point exception", "SIGFPE"}, {"killed", "SIGKILL"}, {"user defined signal 1", "SIGUSR1"},
+    {"segmentation fault", "SIGSEGV"}, {"user defined signal 2", "SIGUSR2"}, {"broken pipe", "SIGPIPE"},
+    {"alarm clock", "SIGALRM"}, {"terminated", "SIGTERM"}, {"stack fault", "SIGSTKFLT"},
+    {"CPU time limit exceeded", "SIGXCPU"}, {"file size limit exceeded", "SIGXFSZ"}, {"bad system call", "SIGSYS"},
+};
+
+static Str execd__signal(Str trace)
+{
+    if (!str_starts(trace, STR("signal: ")))
+        return (Str){0};
+    str_skip(&trace, 8);
+    for (size_t i = 0; i < COUNT_OF(execd__signals); i++)
+        if (str_starts(trace, str_from(execd__signals[i].words)))
+            return str_from(execd__signals[i].name);
+    return (Str){0};
+}
+
+/* The final event of a command that did not end with 0. */
+static Step execd__failed(ExecCall *c, const Json *error, ExecEvent *ev, Err *err)
+{
+    Str     name = json_str(json_get(error, "ename")), value = json_str(json_get(error, "evalue"));
+    int64_t code;
+
+    if (!num_i64(value, &code) || code < -1 || code > 255) {
+        err_set(err, ERR_REMOTE, E3000, "the sandbox could not run the command: %.*s",
+                STR_ARG(clean_message(value.n ? value : name, NULL, 0, &c->event)));
+        return STEP_ERR;
+    }
+    ev->kind = EXEC_EXIT;
+    ev->exit_code = (int)code;
+    ev->duration_ms = clock_mono_ms() - c->started;
+    if (code == -1) {
+        ev->signal = execd__signal(json_str(json_at(json_get(error, "traceback"), 0)));
+        ev->timed_out = c->timeout_ms > 0 && ev->duration_ms >= c->timeout_ms && str_eq(ev->signal, STR("SIGKILL"));
+    }
+    c->ended = true;
+    return STEP_DONE;
+}
+
+/* Add the bytes of an output event to c->out. The daemon sends lines without
+ * their ends, an empty line as "\n"; ours adds `b64`, the bytes themselves,
+ * where these rules would not give them back. */
+static bool execd__add_output(ExecCall *c, const Json *event, Err *err)
+{
+    Str text = json_str(json_get(event, "text")), b64 = json_str(json_get(event, "b64")), bytes;
+
+    if (b64.n) {
+        if (!base64_decode(&c->event, b64, &bytes))
+            return err_set(err, ERR_INPUT, E8020, "an output event's bytes are not base64");
+        buf_add(&c->out, bytes);
+    } else {
+        buf_add(&c->out, text);
+        if (!str_eq(text, STR("\n")))
+            buf_addc(&c->out, '\n');
+    }
+    if (c->out.over)
+        return err_set(err, ERR_LIMIT, E5000, "one line of output is longer than %zu bytes", c->out.limit);
+    return true;
+}
+
+/* Look at one event. STEP_DONE: *ev is to be given. STEP_MORE: nothing to give
+ * for it, or it is output that was gathered and more of its kind may follow. */
+static Step execd__event(ExecCall *c, const Json *event, ExecEvent *ev, Err *err)
+{
+    Str           type = json_str(json_get(event, "type"));
+    bool          is_err = str_eq(type, STR("stderr"));
+    ExecEventKind kind = is_err ? EXEC_ERR : EXEC_OUT;
+
+    if (is_err || str_eq(type, STR("stdout"))) {
+        if (c->out.n && ev->kind != kind) {
+            c->held = event;
+            return STEP_DONE;
+        }
+        ev->kind = kind;
+        if (!execd__add_output(c, event, err))
+            return STEP_ERR;
+        return c->out.n >= LIMIT_COPY_BLOCK ? STEP_DONE : STEP_MORE;
+    }
+    bool done = str_eq(type, STR("execution_complete")), failed = str_eq(type, STR("error"));
+    if ((done || failed) && c->out.n) {
+        c->held = event;
+        return STEP_DONE;
+    }
+    if (failed)
+        return execd__failed(c, json_get(event, "error"), ev, err);
+    if (done) {
+        *ev = (ExecEvent){.kind = EXEC_EXIT, .duration_ms = clock_mono_ms() - c->started};
+        c->ended = true;
+        return STEP_DONE;
+    }
+    if (str_eq(type, STR("init"))) {
+        Str id = json_str(json_get(event, "text"));
+        if (id.n < sizeof c->id && !str_has_control(id))
+            memcpy(c->id, id.p, id.n);
+    } else if (type.n == 0 && json_get(event, "code")) {
+        err_set(err, ERR_REMOTE, E3000, "the sandbox's daemon gave up on the command: %.*s",
+                STR_ARG(clean_message(json_str(json_get(event, "message")), NULL, 0, &c->event)));
+        return STEP_ERR;
+    }
+    return STEP_MORE;       /* ping, and what newer daemons may add */
+}
+
+/* The event before is done with; make room for one of n bytes. A tree takes at
+ * most 24 bytes for each byte of its text, and base64 less than one more. */
+static void execd__make_room(ExecCall *c, size_t n)
+{
+    size_t want = n < ARENA_COMMAND / 32 ? n * 26 + 4096 : ARENA_COMMAND;
+
+    if (c->event.size < want) {
+        arena_free(&c->event);
+        c->event = arena_make(want);
+    }
+    arena_reset(&c->event);
+}
+
+/* Go through what has arrived, until there is something to give. */
+static Step execd__look(ExecCall *c, ExecEvent *ev, Err *err)
+{
+    const Json *event = c->held;
+    Str         text;
+    Step        step;
+
+    for (c->held = NULL;; event = NULL) {
+        if (!event) {
+            step = events_next(&c->events, &c->rest, &text, err);
+            if (step != STEP_DONE)
+                break;
+            execd__make_room(c, text.n);
+            if (!json_parse(text, &c->event, &event, err)) {
+                err->code = E8020;
+                err_wrap(err, "the command's event stream");
+                return STEP_ERR;
+            }
+        }
+        step = execd__event(c, event, ev, err);
+        if (step != STEP_MORE)
+            return step;
+    }
+    return step == STEP_MORE && c->out.n ? STEP_DONE : step;
+}
+
+/* The stream is over and there was no final event. What the daemon knows of
+ * the command's end is worth saying, but is no result: output may be missing. */
+static Step execd__unknown(ExecCall *c, const char *how, Err *err)
+{
+    Arena      a = arena_make(EXECD_ARENA);
+    ExecdReply reply;
+    Err        none;
+    char       path[100];
+    char       known[64] = "";
+
+    snprintf(path, sizeof path, "/command/status/%s", url_encode(str_from(c->id), &a).p);
+    ExecdCall call = {.method = "GET", .path = path, .idempotent = true, .what = "ask for the command's state",
+                      .code = E3000, .deadline = clock_after(LIMIT_CLEANUP_MS)};
+    if (c->id[0] && execd_ask(&c->daemon, &call, &a, &reply, &none)) {
+        if (json_bool(json_get(reply.json, "running"), false))
+            snprintf(known, sizeof known, " (it is still running there)");
+        else if (json_get(reply.json, "exit_code"))
+            snprintf(known, sizeof known, " (it ended with status %lld there)",
+                     (long long)json_int(json_get(reply.json, "exit_code"), -1));
+    }
+    arena_free(&a);
+    err_set(err, ERR_CLOSED, E5000, "%s: the command's result is unknown%s, and output may be missing", how, known);
+    c->ended = true;
+    return STEP_ERR;
+}
+
+Step execd_next(ExecCall *c, ExecEvent *ev, Err *err)
+{
+    if (c->ended)
+        BUG("a command that has ended was asked again");
+    *ev = (ExecEvent){0};
+    buf_clear(&c->out);
+    for (;;) {
+        Step   step = execd__look(c, ev, err);
+        size_t n;
+
+        if (step == STEP_DONE) {
+            if (ev->kind != EXEC_EXIT)
+                ev->bytes = buf_str(&c->out);
+            return STEP_DONE;
+        }
+        if (step == STEP_MORE)
+            step = client_try(c->in, c->block, sizeof c->block, &n, err);
+        if (step == STEP_ERR) {
+            c->ended = true;
+            return err->kind == ERR_CLOSED ? execd__unknown(c, "the connection to the sandbox was lost", err)
+                                           : STEP_ERR;
+        }
+        if (step == STEP_DONE && n == 0)
+            return execd__unknown(c, "the stream ended early", err);
+        if (step == STEP_DONE) {
+            c->rest = (Str){c->block, n};
+            c->silent = clock_after(LIMIT_SILENCE_MS);
+            continue;
+        }
+        if (clock_passed(c->silent))
+            return execd__unknown(c, "the sandbox has fallen silent", err);
+        if (clock_passed(c->overdue)) {
+            Err none;
+            (void)execd_kill(c, clock_after(LIMIT_CLEANUP_MS), &none);
+            c->ended = true;
+            err_set(err, ERR_TIMEOUT, E3001, "the command ran past its timeout, and its end was not reported");
+            return STEP_ERR;
+        }
+        return STEP_MORE;
+    }
+}
+
+StreamWant execd_want(const ExecCall *c)
+{
+    return c->rest.n || c->held ? (StreamWant){.fd = -1, .events = POLLIN} : client_want(c->in);
+}
+
+Deadline execd_deadline(const ExecCall *c)
+{
+    return clock_sooner(c->silent, c->overdue);
+}
+
+bool execd_kill(ExecCall *c, Deadline d, Err *err)
+{
+    Arena      a = arena_make(EXECD_ARENA);
+    ExecdReply reply;
+    ExecdCall call = {.method = "DELETE",
+                      .path = "/command",
+                      .query = arena_fmt(&a, "id=%s", c->id),
+                      .idempotent = true,
+                      .what = "stop the command",
+                      .code = E3000,
+                      .deadline = d};
+    bool       ok = c->id[0] != 0;
+
+    if (!ok)
+        err_set(err, ERR_REMOTE, E3000, "cannot stop the command: the daemon has not named it yet");
+    else
+        ok = execd_ask(&c->daemon, &call, &a, &reply, err);
+    arena_free(&a);
+    return ok;
+}
+
+bool execd_run(Execd *x, Str line, int *exit_code, Str *out, Str *said, Arena *a, Deadline d, Err *err)
+{
+    ExecRequest rq = {0};
+    ExecEvent   ev;
+    ExecCall   *c;
+    Buf         texts[2] = {buf_make(EXECD_RUN_BYTES), buf_make(EXECD_RUN_BYTES)};   /* EXEC_OUT, EXEC_ERR */
+    bool        ok = true;
+
+    if (!execd_start(x, line, &rq, &c, d, err))
+        return false;
+    for (;;) {
+        Step step = execd_next(c, &ev, err);
+        if (step == STEP_MORE) {
+            StreamWant w = execd_want(c);
+            Deadline   until = clock_sooner(d, execd_deadline(c));
+            if (w.fd < 0 || poll_one(w.fd, w.events, x->server->host->cancel_fd, until, err))
+                continue;
+            if (err->kind == ERR_TIMEOUT && !clock_passed(d))
+                continue;       /* the silence is execd_next's to judge */
+            step = STEP_ERR;
+        }
+        if (step == STEP_ERR) {
+            ok = false;
+            break;
+        }
+        if (ev.kind == EXEC_EXIT)
+            break;
+        buf_add(&texts[ev.kind], ev.bytes);
+    }
+    if (ok) {
+        *exit_code = ev.exit_code;
+        *out = arena_str(a, buf_str(&texts[EXEC_OUT]));
+        *said = clean_message(str_trim(buf_str(&texts[EXEC_ERR])), NULL, 0, a);
+    }
+    buf_free(&texts[EXEC_OUT]);
+    buf_free(&texts[EXEC_ERR]);
+    execd_close(c);
+    return ok;
+}
