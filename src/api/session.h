@@ -1,0 +1,45 @@
+/* session.h - what the functions of abx.h share: a session and its provider. */
+#ifndef ABX_SESSION_H
+#define ABX_SESSION_H
+
+#include "abx.h"
+#include "host/config.h"
+#include "provider/provider.h"
+
+enum { SESSION_TIMEOUT_S = 300 };   /* a sandbox lives so long when nobody said how long */
+
+/* Whom notices go to; without a function they go to stderr. */
+typedef struct SessionNotice {
+    void (*say)(void *ctx, const char *line);
+    void  *ctx;
+} SessionNotice;
+
+struct abx_session {
+    Arena        own;           /* configuration and names, until the session is closed */
+    Provider    *provider;
+    const char  *id;            /* the provider's */
+    Str          default_template;
+    SessionNotice notice;
+};
+
+struct abx_sandbox {
+    abx_session *session;
+    Arena        result;        /* of the last call on this handle */
+    char        *id;
+    abx_info     info;
+    bool         known;         /* info holds something */
+    bool         gone;          /* it was killed through this handle */
+    abx_url      url;
+};
+
+/* Hand a line on; ctx is a SessionNotice. */
+ABX_FN void session_notice(void *ctx, Str line);
+
+/* The configuration that these options lead to, in the arena. NULL: *err. */
+ABX_FN Config *session_config(const abx_options *o, SessionNotice *notice, Arena *a, Err *err);
+
+/* Pairs as the layers below take them; views into the caller's strings. False:
+ * E8002, a pair without a key or without a value. */
+ABX_FN bool session_pairs(const abx_pair *pairs, size_t n, const char *what, Arena *a, const Pair **out, Err *err);
+
+#endif
