@@ -29,6 +29,7 @@
 #include "client_test.c"
 #include "multipart_test.c"
 #include "config_test.c"
+#include "refusal_test.c"
 #include "execd_test.c"
 
 #define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
@@ -55,6 +56,7 @@ int main(void)
     TEST_RUN(client);
     TEST_RUN(multipart);
     TEST_RUN(config);
+    TEST_RUN(refusal);
     TEST_RUN(execd);
     return failed != 0;
 }
