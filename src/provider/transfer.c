@@ -25,10 +25,11 @@ typedef struct TransferStat {
     Str     owner;      /* "name:group", or empty */
 } TransferStat;
 
-/* The daemon would take a `$` for a variable: such a path goes by command only. */
+/* The daemon takes a `$` for a variable, and puts control characters of a name
+ * into a header of its answer: such a path goes by command only. */
 static bool transfer__is_hard(Str path)
 {
-    return str_has(path, '$');
+    return str_has(path, '$') || str_has_control(path);
 }
 
 static bool transfer__path(Str path, Arena *a, Str *out, Err *err)

@@ -1,7 +1,8 @@
 /* transfer.h - one file into a sandbox, or out of it, through an execd.
  *
  * The daemon's own upload truncates the target and writes it in place, its mv
- * refuses an existing target, and both read `$` in a path as a variable. So a
+ * refuses an existing target, both read `$` in a path as a variable, and its
+ * download cannot answer for a name with control characters. So a
  * file is uploaded under a temporary name, its size is compared there, and a
  * command with quoted words renames it: what was under the name before stays
  * until the new content is complete. A path means exactly its bytes; one that
