@@ -27,6 +27,14 @@
 #include "events_test.c"
 #include "shell_test.c"
 #include "client_test.c"
+#include "dial_test.c"
+#ifndef ABX_TLS_NONE
+#include "roots_test.c"
+#endif
+#if !defined(ABX_TLS_NONE) && !defined(ABX_CA_NONE)
+#include "gzip_test.c"
+#endif
+#include "tls_test.c"
 #include "multipart_test.c"
 #include "config_test.c"
 #include "refusal_test.c"
@@ -54,6 +62,14 @@ int main(void)
     TEST_RUN(events);
     TEST_RUN(shell);
     TEST_RUN(client);
+    TEST_RUN(dial);
+#ifndef ABX_TLS_NONE
+    TEST_RUN(roots);
+#endif
+#if !defined(ABX_TLS_NONE) && !defined(ABX_CA_NONE)
+    TEST_RUN(gzip);
+#endif
+    TEST_RUN(tls);
     TEST_RUN(multipart);
     TEST_RUN(config);
     TEST_RUN(refusal);
