@@ -26,7 +26,16 @@ FILES = {"tmp/a.txt": b"line1\nline2\nline3\nline4\n", "tmp/b.bin": bytes(range(
 HOP = {"date", "server", "vary", "x-request-id", "connection", "keep-alive"}
 
 # capture -> why our agent answers otherwise
-AGENT = {}
+AGENT = {
+    "cmd_sig": "an error event names the signal, too",
+    "cmd_timeout": "and says that it was a timeout",
+    "x_argv": "argv is taken",
+    "down_range_bad": "a malformed range is refused with a body as long as was announced",
+    "down_dir": "a folder is refused as everything else is, in JSON",
+    "dollar_up": "a dollar in a path is a dollar",
+    "dollar_down": "a dollar in a path is a dollar",
+    "dollar_home": "a dollar in a path is a dollar",
+}
 
 SCENARIOS = {
     "ping": ["ping_proxy", "nosuch", "cmd_get"],

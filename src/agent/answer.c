@@ -19,6 +19,20 @@ void answer_json(HttpdCall *c, int status, const Buf *body)
     httpd_answer(c, status, "application/json; charset=utf-8", buf_str(body));
 }
 
+void answer_plain(HttpdCall *c, int status, const char *line)
+{
+    static const Header fields[] = {
+        {{"Content-Type", 12}, {"text/plain; charset=utf-8", 25}},
+        {{"X-Content-Type-Options", 22}, {"nosniff", 7}},
+    };
+    Str text = str_from(line);
+
+    httpd_start(c, status, fields, COUNT_OF(fields), (int64_t)text.n + 1);
+    httpd_write(c, text);
+    httpd_write(c, STR("\n"));
+    httpd_finish(c);
+}
+
 static void answer__put(HttpdCall *c, int status, const char *code, const char *text)
 {
     Buf     body = buf_make(8 * ANSWER_TEXT);

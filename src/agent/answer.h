@@ -13,6 +13,9 @@
 ABX_FN void answer_empty(HttpdCall *c);                         /* 200 without a body */
 ABX_FN void answer_json(HttpdCall *c, int status, const Buf *body);
 
+/* A line of text/plain, as the stock daemon's library refuses things. */
+ABX_FN void answer_plain(HttpdCall *c, int status, const char *line);
+
 /* {"code":CODE,"message":...} */
 ABX_FN void answer_error(HttpdCall *c, int status, const char *code, const char *fmt, ...) ABX_PRINTF(4, 5);
 

@@ -77,6 +77,18 @@ static void command__close_out(Command *x, CommandOut *o)
     buf_free(&o->rest);
 }
 
+void command_free_all(Daemon *d)
+{
+    for (Command *x = d->commands.first, *next; x; x = next) {
+        next = x->next;
+        for (size_t i = 0; i < COUNT_OF(x->out); i++)
+            command__close_out(x, &x->out[i]);
+        loop_remove(&d->loop, &x->timeout);
+        command__free(x);
+    }
+    d->commands.first = NULL;
+}
+
 /* Turn bytes into events while there is room; false when there is none left. */
 static bool command__emit(Command *x, CommandOut *o, Str *in, bool last)
 {

@@ -54,6 +54,9 @@ ABX_FN void command_interrupt(HttpdCall *c);            /* DELETE /command?id= *
 ABX_FN void command_status(HttpdCall *c, Str id);       /* GET /command/status/ID */
 ABX_FN void command_logs(HttpdCall *c, Str id);         /* GET /command/ID/logs */
 
+/* The daemon ends: forget all of them; what runs, runs on. */
+ABX_FN void command_free_all(struct Daemon *d);
+
 /* A child ended. */
 ABX_FN void command_reaped(struct Daemon *d, pid_t pid, int status);
 

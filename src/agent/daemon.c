@@ -70,6 +70,15 @@ static void daemon__signals(LoopWatch *w, short revents)
         command_reaped(d, pid, status);
 }
 
+static void daemon__free(Daemon *d)
+{
+    if (d->httpd)
+        httpd_free(d->httpd);
+    command_free_all(d);
+    loop_free(&d->loop);
+    mem_free(d);
+}
+
 static bool daemon__serve(Daemon *d, const DaemonOptions *o, Err *err)
 {
     static const int signals[] = {SIGCHLD, SIGTERM};
@@ -102,8 +111,9 @@ int daemon_main(int argc, char **argv)
     proc_std_fds();
     daemon__raise_files(d);
     d->token = str_from(getenv("EXECD_ACCESS_TOKEN"));
-    if (daemon__serve(d, &o, &err))
-        return 0;
-    fprintf(stderr, "abx agent: %s\n", err.text);
-    return 1;
+    bool ok = daemon__serve(d, &o, &err);
+    if (!ok)
+        fprintf(stderr, "abx agent: %s\n", err.text);
+    daemon__free(d);
+    return ok ? 0 : 1;
 }

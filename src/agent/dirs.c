@@ -30,12 +30,12 @@ typedef struct DirsFrame {
 } DirsFrame;
 
 typedef struct DirsWalk {
-    HttpdCall *call;
     Buf        path;
     DirsFrame *frames;          /* the folders on the way down */
     size_t     depth;
     size_t     deepest;         /* levels that are listed */
     char      *pattern;         /* search: what a name must match; NULL: list */
+    Buf        out;             /* entries, before it is known whether they are all */
     bool       any;             /* an entry was written */
 } DirsWalk;
 
@@ -95,6 +95,7 @@ static void dirs__free(DirsWalk *w)
         dirs__leave(w);
     mem_free(w->frames);
     mem_free(w->pattern);
+    buf_free(&w->out);
     buf_free(&w->path);
     mem_free(w);
 }
@@ -107,14 +108,11 @@ static void dirs__gone(HttpdCall *c, bool whole)
 
 static void dirs__write_entry(DirsWalk *w, const struct stat *st)
 {
-    Buf     b = buf_make(LIMIT_HTTPD_OUT);
-    JsonOut out = json_out(&b, JSON_COMPACT);
+    JsonOut out = json_out(&w->out, JSON_COMPACT);
 
-    buf_addc(&b, w->any ? ',' : '[');
+    buf_addc(&w->out, w->any ? ',' : '[');
     w->any = true;
     owner_put_entry(&out, (Str){w->path.p, w->path.n - 1}, st);
-    httpd_write(w->call, buf_str(&b));
-    buf_free(&b);
 }
 
 /* The next name of the folder at hand. */
@@ -144,32 +142,43 @@ static void dirs__step(DirsWalk *w)
         dirs__enter(w);
 }
 
+/* A short list goes out with its length, as stock clients know it; a long one
+ * in chunks, as far as there is room. */
 static void dirs__room(HttpdCall *c)
 {
+    static const Header type = {{"Content-Type", 12}, {"application/json; charset=utf-8", 31}};
     DirsWalk *w = c->ctx;
 
     /* Others wait, too, where few names match. */
-    for (int i = 0; i < 512 && w->depth; i++) {
-        if (!httpd_room(c))
-            return;
+    for (int i = 0; i < 512 && w->depth && w->out.n < LIMIT_HTTPD_ROOM; i++)
         dirs__step(w);
-    }
-    if (w->depth) {
+    if (w->depth == 0)
+        buf_add(&w->out, w->any ? STR("]") : STR("[]"));
+    if (!httpd_started(c) && w->depth == 0) {
+        httpd_start(c, 200, &type, 1, (int64_t)w->out.n);
+    } else if (w->out.n < LIMIT_HTTPD_ROOM && w->depth) {
         httpd_again(c);
         return;
+    } else if (!httpd_started(c)) {
+        httpd_start(c, 200, &type, 1, -1);
     }
-    httpd_write(c, w->any ? STR("]") : STR("[]"));
-    httpd_finish(c);
+    if (w->depth && !httpd_room(c))
+        return;
+    httpd_write(c, buf_str(&w->out));
+    buf_clear(&w->out);
+    if (w->depth)
+        httpd_again(c);
+    else
+        httpd_finish(c);
 }
 
 /* Begin a walk at `path`; `pattern` as in DirsWalk. */
 static void dirs__walk(HttpdCall *c, const char *path, size_t deepest, Str pattern)
 {
     static const HttpdHandler walk = {.room = dirs__room, .gone = dirs__gone};
-    static const Header       type = {{"Content-Type", 12}, {"application/json; charset=utf-8", 31}};
     DirsWalk *w = mem_new(sizeof *w);
 
-    *w = (DirsWalk){.call = c, .deepest = deepest, .path = buf_make(2 * PATH_MAX)};
+    *w = (DirsWalk){.deepest = deepest, .path = buf_make(2 * PATH_MAX), .out = buf_make(2 * LIMIT_HTTPD_ROOM)};
     buf_add(&w->path, (Str){path, strlen(path) + 1});
     if (pattern.p)
         w->pattern = mem_str(pattern);
@@ -183,7 +192,6 @@ static void dirs__walk(HttpdCall *c, const char *path, size_t deepest, Str patte
     }
     c->handler = &walk;
     c->ctx = w;
-    httpd_start(c, 200, &type, 1, -1);
     httpd_again(c);
 }
 
@@ -379,22 +387,18 @@ void dirs_remove(HttpdCall *c)
 {
     Str   rest = query_text(c->head.target), key, value;
     Arena a = arena_make(LIMIT_HTTPD_ARENA);
-    bool  any = false;
 
     while (!httpd_started(c) && query_next(&rest, &a, &key, &value)) {
         if (!str_eq(key, STR("path")))
             continue;
         const char *path = query_file(value, &a);
         Str         base = query_base(path ? path : "/");
-        any = true;
         if (str_eq(base, STR("/")) || str_eq(base, STR(".")) || str_eq(base, STR("..")))
             answer_error(c, 400, "INVALID_REQUEST_BODY", "this path is not removed");
         else if (!dirs__remove(path))
             answer_error(c, 500, "RUNTIME_ERROR", "error removing directory %s. %s", path, strerror(errno));
     }
-    if (!httpd_started(c) && !any)
-        answer_error(c, 400, "MISSING_QUERY", "missing query parameter 'path'");
-    else if (!httpd_started(c))
+    if (!httpd_started(c))
         answer_empty(c);
     arena_free(&a);
 }

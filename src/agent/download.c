@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "net/url.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,21 +70,18 @@ static bool download__unchanged(const HttpdCall *c, time_t changed)
     return end && !*end && changed <= timegm(&tm);
 }
 
-/* The name for Content-Disposition: what would end a quoted string, or a
- * header, is left out. */
+/* RFC 6266: a name that is not plain goes out percent-encoded, twice. */
 static Str download__disposition(const char *path, Arena *a)
 {
-    Str name = query_base(path);
-    Buf b = buf_make(8192);
+    Str  name = query_base(path);
+    bool plain = true;
 
-    buf_add(&b, STR("attachment; filename=\""));
     for (size_t i = 0; i < name.n; i++)
-        if ((unsigned char)name.p[i] >= ' ' && name.p[i] != 0x7f && name.p[i] != '"' && name.p[i] != '\\')
-            buf_addc(&b, name.p[i]);
-    buf_addc(&b, '"');
-    Str out = arena_str(a, buf_str(&b));
-    buf_free(&b);
-    return out;
+        plain = plain && name.p[i] >= ' ' && name.p[i] < 0x7f && name.p[i] != '"' && name.p[i] != '\\';
+    if (plain)
+        return arena_fmt(a, "attachment; filename=\"%.*s\"", STR_ARG(name));
+    name = url_encode(name, a);
+    return arena_fmt(a, "attachment; filename=\"%.*s\"; filename*=UTF-8''%.*s", STR_ARG(name), STR_ARG(name));
 }
 
 /* Files of /proc have no size before they are read. */
@@ -106,44 +104,58 @@ static void download__sizeless(HttpdCall *c, int fd, const Header *fields, size_
     buf_free(&b);
 }
 
+/* A range that cannot be: says how long the file is. */
+static void download__no_range(HttpdCall *c, DownloadRange kind, Header name, int64_t size)
+{
+    Str    text = kind == DOWNLOAD_OUTSIDE ? STR("invalid range: failed to overlap\n") : STR("invalid range\n");
+    Header fields[] = {
+        name,
+        {STR("Content-Range"), arena_fmt(c->arena, "bytes */%lld", (long long)size)},
+        {STR("Content-Type"), STR("text/plain; charset=utf-8")},
+        {STR("X-Content-Type-Options"), STR("nosniff")},
+    };
+
+    httpd_start(c, 416, fields, COUNT_OF(fields), (int64_t)text.n);
+    httpd_write(c, text);
+    httpd_finish(c);
+}
+
 static void download__bytes(HttpdCall *c, int fd, const char *path, const struct stat *st)
 {
     char    date[40], range[80];
     int64_t from = 0, end = st->st_size;
     Str     asked = header_get(c->head.headers, "Range");
-    Header  fields[5] = {{STR("Content-Disposition"), download__disposition(path, c->arena)}};
-    size_t  n = 1;
+    Header  fields[4] = {{STR("Content-Disposition"), download__disposition(path, c->arena)}};
 
     DownloadRange kind = asked.n ? download__range(asked, st->st_size, &from, &end) : DOWNLOAD_ALL;
     if (kind == DOWNLOAD_OUTSIDE || kind == DOWNLOAD_MALFORMED) {
-        Str text = kind == DOWNLOAD_OUTSIDE ? STR("invalid range: failed to overlap") : STR("invalid range");
         close(fd);
-        snprintf(range, sizeof range, "bytes */%lld", (long long)st->st_size);
-        fields[n++] = (Header){STR("Content-Range"), str_from(range)};
-        fields[n++] = (Header){STR("Content-Type"), STR("text/plain; charset=utf-8")};
-        httpd_start(c, 416, fields, n, (int64_t)text.n);
-        httpd_write(c, text);
-        httpd_finish(c);
+        download__no_range(c, kind, fields[0], st->st_size);
         return;
     }
     download__date(st->st_mtim.tv_sec, date);
-    fields[n++] = (Header){STR("Content-Type"), STR("application/octet-stream")};
-    fields[n++] = (Header){STR("Accept-Ranges"), STR("bytes")};
-    fields[n++] = (Header){STR("Last-Modified"), str_from(date)};
-    if (kind == DOWNLOAD_PART) {
-        snprintf(range, sizeof range, "bytes %lld-%lld/%lld", (long long)from, (long long)end - 1, (long long)st->st_size);
-        fields[n++] = (Header){STR("Content-Range"), str_from(range)};
-    } else if (download__unchanged(c, st->st_mtim.tv_sec)) {
+    fields[1] = (Header){STR("Last-Modified"), str_from(date)};
+    if (kind == DOWNLOAD_ALL && download__unchanged(c, st->st_mtim.tv_sec)) {
         close(fd);
-        httpd_start(c, 304, fields, n, 0);
+        httpd_start(c, 304, fields, 2, 0);
         httpd_finish(c);
         return;
-    } else if (st->st_size == 0) {
-        download__sizeless(c, fd, fields, n);
+    }
+    fields[2] = (Header){STR("Content-Type"), STR("application/octet-stream")};
+    if (kind == DOWNLOAD_PART) {
+        snprintf(range, sizeof range, "bytes %lld-%lld/%lld", (long long)from, (long long)end - 1, (long long)st->st_size);
+        fields[1] = (Header){STR("Content-Range"), str_from(range)};
+        httpd_start(c, 206, fields, 3, end - from);
+        httpd_file(c, fd, from, end - from);
         return;
     }
-    httpd_start(c, kind == DOWNLOAD_PART ? 206 : 200, fields, n, end - from);
-    httpd_file(c, fd, from, end - from);
+    fields[3] = (Header){STR("Accept-Ranges"), STR("bytes")};
+    if (st->st_size == 0) {
+        download__sizeless(c, fd, fields, COUNT_OF(fields));
+        return;
+    }
+    httpd_start(c, 200, fields, COUNT_OF(fields), end);
+    httpd_file(c, fd, 0, end);
 }
 
 /* Where the lines [first, first + count) of a file stand, without the LF of

@@ -21,7 +21,6 @@ void files_info(HttpdCall *c)
     JsonOut w = json_out(&body, JSON_COMPACT);
     Str     rest = query_text(c->head.target), key, value;
     Arena   a = arena_make(LIMIT_HTTPD_ARENA);
-    bool    any = false;
 
     json_begin(&w, '{');
     while (query_next(&rest, &a, &key, &value)) {
@@ -29,7 +28,6 @@ void files_info(HttpdCall *c)
         if (!str_eq(key, STR("path")))
             continue;
         const char *path = query_file(value, &a);
-        any = true;
         if (!path || lstat(path, &st) != 0) {
             answer_sys(c, path ? errno : ENOENT, "file not found: %s: lstat %s", path ? path : "", path ? path : "");
             break;
@@ -38,13 +36,9 @@ void files_info(HttpdCall *c)
         owner_put_entry(&w, str_from(path), &st);
     }
     json_end(&w, '}');
-    if (httpd_started(c))
-        ;
-    else if (!any)
-        answer_error(c, 400, "MISSING_QUERY", "missing query parameter 'path'");
-    else if (body.over)
+    if (!httpd_started(c) && body.over)
         answer_error(c, 400, "INVALID_REQUEST_BODY", "too many paths at once");
-    else
+    else if (!httpd_started(c))
         answer_json(c, 200, &body);
     buf_free(&body);
     arena_free(&a);
@@ -54,14 +48,12 @@ void files_delete(HttpdCall *c)
 {
     Str   rest = query_text(c->head.target), key, value;
     Arena a = arena_make(LIMIT_HTTPD_ARENA);
-    bool  any = false;
 
     while (!httpd_started(c) && query_next(&rest, &a, &key, &value)) {
         struct stat st;
         if (!str_eq(key, STR("path")))
             continue;
         const char *path = query_file(value, &a);
-        any = true;
         if (!path)
             answer_error(c, 400, "INVALID_REQUEST_BODY", "the path is empty or has a NUL");
         else if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
@@ -69,9 +61,7 @@ void files_delete(HttpdCall *c)
         else if (unlink(path) != 0 && errno != ENOENT && errno != ENOTDIR)
             answer_error(c, 500, "RUNTIME_ERROR", "error removing file %s. %s", path, strerror(errno));
     }
-    if (!httpd_started(c) && !any)
-        answer_error(c, 400, "MISSING_QUERY", "missing query parameter 'path'");
-    else if (!httpd_started(c))
+    if (!httpd_started(c))
         answer_empty(c);
     arena_free(&a);
 }

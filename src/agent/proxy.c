@@ -1,5 +1,6 @@
 #include "agent/proxy.h"
 
+#include "agent/answer.h"
 #include "agent/daemon.h"
 #include "base/limits.h"
 #include "base/mem.h"
@@ -60,7 +61,7 @@ static void proxy__bad_gateway(Proxy *p)
     if (httpd_started(p->call))
         httpd_abort(p->call);
     else
-        httpd_answer(p->call, 502, "text/plain; charset=utf-8", STR("Bad Gateway\n"));
+        answer_plain(p->call, 502, "Bad Gateway");
 }
 
 /* --- the request --- */

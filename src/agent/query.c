@@ -53,11 +53,13 @@ bool query_next(Str *rest, Arena *a, Str *name, Str *value)
 
 bool query_get(Str target, const char *name, Arena *a, Str *value)
 {
-    Str rest = query_text(target), key;
+    Str rest = query_text(target), key, found;
 
-    while (query_next(&rest, a, &key, value))
-        if (str_eq(key, str_from(name)))
+    while (query_next(&rest, a, &key, &found))
+        if (str_eq(key, str_from(name))) {
+            *value = found;
             return true;
+        }
     return false;
 }
 

@@ -14,7 +14,7 @@ ABX_FN bool query_decode(Str in, bool form, Arena *a, Str *out) ABX_CHECK;
 /* The next name=value of a query; a pair with a bad %XX is passed over. */
 ABX_FN bool query_next(Str *rest, Arena *a, Str *name, Str *value);
 
-/* The first value of that name; false: there is none. */
+/* The first value of that name; false: there is none, *value is untouched. */
 ABX_FN bool query_get(Str target, const char *name, Arena *a, Str *value);
 
 /* A path as the system calls want it: `~` and `~/...` begin at HOME, nothing

@@ -99,7 +99,7 @@ static bool routes__allowed(const Daemon *d, const HttpdCall *c)
     return given.n > 0 && routes__same_secret(d->token, given);
 }
 
-/* /proxy/PORT and what is behind it. True: that is what was asked for. */
+/* /proxy/PORT and what is behind it; port 0: it is none. */
 static bool routes__proxy(const HttpdCall *c, int *port, Str *target)
 {
     Str      rest = c->head.target;
@@ -111,9 +111,7 @@ static bool routes__proxy(const HttpdCall *c, int *port, Str *target)
     size_t end = 0;
     while (end < rest.n && rest.p[end] != '/' && rest.p[end] != '?')
         end++;
-    if (end > 5 || !num_u64((Str){rest.p, end}, &n) || n == 0 || n > 65535)
-        return false;
-    *port = (int)n;
+    *port = num_u64((Str){rest.p, end}, &n) && n <= 65535 ? (int)n : 0;
     str_skip(&rest, end);
     *target = rest;
     return true;
@@ -135,6 +133,10 @@ void routes_begin(void *ctx, HttpdCall *c)
         /* A path that begins with a '?' or is not there at all is "/". */
         if (target.n == 0 || target.p[0] != '/')
             target = arena_fmt(c->arena, "/%.*s", (int)target.n, target.p ? target.p : "");
+        if (port == 0) {
+            answer_plain(c, 400, "port is required");
+            return;
+        }
         if (port != d->port) {
             proxy_begin(c, port, target);
             return;

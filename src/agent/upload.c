@@ -172,7 +172,7 @@ static void upload__end(HttpdCall *c)
     } else if (u->count == 0) {
         upload__refuse(u, "INVALID_FILE_METADATA", "metadata file is missing");
     } else if (u->files == 0) {
-        upload__refuse(u, "INVALID_FILE", "file is missing");
+        upload__refuse(u, "INVALID_FILE_CONTENT", "file is missing");
     } else if (u->files != u->count) {
         snprintf(text, sizeof text, "metadata and file count mismatch: %zu vs %zu", u->count, u->files);
         upload__refuse(u, "INVALID_FILE", text);
