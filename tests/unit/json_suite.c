@@ -1,7 +1,15 @@
 /* json_suite.c - reads each document named, and prints a line for it: "read"
  * or why it was refused. For tests/cli/test_json_suite.py. */
-#define ABX_TEST 1
-#include "abx.c"
+#define ABX_UNITY 1
+#include "base/base.c"
+#include "base/code.c"
+#include "base/err.c"
+#include "base/arena.c"
+#include "base/buf.c"
+#include "base/str.c"
+#include "base/num.c"
+#include "base/utf8.c"
+#include "data/json.c"
 
 #include <stdio.h>
 
