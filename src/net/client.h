@@ -84,7 +84,7 @@ ABX_FN int     client_status(const Exchange *x);                /* 200 … 599 *
 ABX_FN Headers client_headers(const Exchange *x);
 
 /* How long the body is: -1 when the answer does not say. */
-ABX_FN int64_t client_length(const Exchange *x);
+ABX_SET int64_t client_length(const Exchange *x);
 
 /* The next piece of the body: *n bytes, 0 at its end. Waits until `deadline`,
  * and no longer than the request's idle_ms for one piece. */

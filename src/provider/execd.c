@@ -134,6 +134,7 @@ struct ExecCall {
     Str       rest;             /* of block: bytes not yet looked at */
     const Json *held;           /* an event that was read but belongs behind what is given now */
     Buf       out;              /* bytes of the event given last */
+    bool      over;             /* the answer's body has ended */
     bool      ended;            /* the result was given */
     char      id[65];           /* the daemon's name for the command; "" until its init event */
     int64_t   started;          /* monotonic */
@@ -348,6 +349,8 @@ static Step execd__look(ExecCall *c, ExecEvent *ev, Err *err)
     for (c->held = NULL;; event = NULL) {
         if (!event) {
             step = events_next(&c->events, &c->rest, &text, err);
+            if (step == STEP_MORE && c->over)
+                step = events_end(&c->events, &text);
             if (step != STEP_DONE)
                 break;
             execd__make_room(c, text.n);
@@ -405,15 +408,21 @@ Step execd_next(ExecCall *c, ExecEvent *ev, Err *err)
                 ev->bytes = buf_str(&c->out);
             return STEP_DONE;
         }
-        if (step == STEP_MORE)
+        if (step == STEP_MORE && c->over)
+            step = STEP_DONE, n = 0;
+        else if (step == STEP_MORE)
             step = client_try(c->in, c->block, sizeof c->block, &n, err);
         if (step == STEP_ERR) {
             c->ended = true;
             return err->kind == ERR_CLOSED ? execd__unknown(c, "the connection to the sandbox was lost", err)
                                            : STEP_ERR;
         }
-        if (step == STEP_DONE && n == 0)
-            return execd__unknown(c, "the stream ended early", err);
+        if (step == STEP_DONE && n == 0) {
+            if (c->over)
+                return execd__unknown(c, "the stream ended early", err);
+            c->over = true;     /* a last event without a line end may be there */
+            continue;
+        }
         if (step == STEP_DONE) {
             c->rest = (Str){c->block, n};
             c->silent = clock_after(LIMIT_SILENCE_MS);
