@@ -188,7 +188,7 @@ void upload_begin(HttpdCall *c)
 {
     static const HttpdHandler upload = {.body = upload__body, .end = upload__end, .gone = upload__gone};
     char   boundary[MULTIPART_BOUNDARY];
-    size_t n;
+    size_t n = 0;
     Err    err;
 
     if (!multipart_boundary(header_get(c->head.headers, "Content-Type"), boundary, &n, &err)) {

@@ -91,6 +91,6 @@ ABX_FN void      multipart_free(Multipart *m);
 ABX_FN Step multipart_next(Multipart *m, Str *in, MultipartEvent *ev, Err *err) ABX_CHECK;
 
 /* The body ended here. False (ERR_CLOSED): before its last delimiter. */
-ABX_FN bool multipart_ended(const Multipart *m, Err *err) ABX_CHECK;
+ABX_SET bool multipart_ended(const Multipart *m, Err *err) ABX_CHECK;
 
 #endif

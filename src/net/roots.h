@@ -30,6 +30,7 @@ typedef struct Roots {
     Arena      a;
 } Roots;
 
+#ifndef ABX_TLS_NONE
 /* False: ERR_UNSENT, E5001. */
 ABX_FN bool roots_load(Str ca_file, Roots *out, Err *err) ABX_CHECK;
 ABX_FN void roots_free(Roots *r);
@@ -37,5 +38,6 @@ ABX_FN void roots_free(Roots *r);
 /* The next certificate with that subject from *at on, which is moved behind
  * it; NULL when there is none left. */
 ABX_FN const RootsCert *roots_next(const Roots *r, Str subject, size_t *at);
+#endif
 
 #endif
