@@ -23,6 +23,7 @@
 #include "os/loop.c"
 #include "os/proc.c"
 #include "os/signal.c"
+#include "os/tty.c"
 #include "os/env.c"
 #include "os/fs.c"
 #include "os/random.c"
@@ -84,3 +85,23 @@
 #include "api/exec.c"
 #include "api/copy.c"
 #include "api/providers.c"
+#include "api/version.c"
+#ifndef ABX_LIBRARY
+/* cli: words in, words out */
+#include "cli/args.c"
+#include "cli/screen.c"
+#include "cli/document.c"
+#include "cli/output.c"
+#include "cli/values.c"
+#include "cli/run.c"
+#include "cli/topics.c"
+#include "cli/cmd_about.c"
+#include "cli/cmd_sandbox.c"
+#include "cli/cmd_exec.c"
+#include "cli/cmd_file.c"
+#include "cli/cmd_provider.c"
+#include "cli/commands.c"
+#ifndef ABX_TEST
+#include "cli/main.c"
+#endif
+#endif

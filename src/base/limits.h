@@ -65,6 +65,11 @@
 #define LIMIT_DOTENV        ((size_t)1 << 20)
 #define LIMIT_DOTENV_VALUES ((size_t)4 << 20)   /* all its values together, since ${NAME} can double each line */
 
+/* The command line */
+#define LIMIT_SETTING       ((size_t)64 << 10)  /* a setting read from a file or standard input */
+#define LIMIT_GATHER        ((size_t)64 << 20)  /* what a command prints, where --json holds it in memory */
+#define LIMIT_DOCUMENT      ((size_t)512 << 20) /* a result on stdout: JSON can write one byte of the above as six */
+
 /* Waiting */
 #define LIMIT_CONNECT_MS    10000               /* TCP and TLS together */
 #define LIMIT_RESOLVE_MS    10000

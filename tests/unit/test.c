@@ -39,6 +39,9 @@
 #include "config_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
+#include "args_test.c"
+#include "screen_test.c"
+#include "values_test.c"
 
 #define TEST_RUN(name) failed += cmocka_run_group_tests_name(#name, name##_tests, NULL, NULL)
 
@@ -74,5 +77,8 @@ int main(void)
     TEST_RUN(config);
     TEST_RUN(refusal);
     TEST_RUN(execd);
+    TEST_RUN(args);
+    TEST_RUN(screen);
+    TEST_RUN(values);
     return failed != 0;
 }

@@ -1,0 +1,161 @@
+#include "cli/commands.h"
+
+#include "cli/cmd_about.h"
+#include "cli/cmd_exec.h"
+#include "cli/cmd_file.h"
+#include "cli/cmd_provider.h"
+#include "cli/cmd_sandbox.h"
+
+static const ArgOption commands__globals[] = {
+    {0, ARG_FLAG, false, "json", NULL, NULL, "print JSON, errors too; the same as -o json"},
+    {'o', ARG_VALUE, false, "output", NULL, "FORM", "text or json"},
+    {0, ARG_VALUE, false, "provider", NULL, "ID", "the backend to use: `abx help providers`"},
+    {0, ARG_LIST, true, "option", NULL, "KEY=VALUE", "a setting of the provider; KEY=@FILE or KEY=- (standard input) for "
+     "secrets, which are refused on the command line"},
+    {0, ARG_VALUE, true, "ca-file", NULL, "FILE", "certificates to trust instead of the usual ones"},
+    {0, ARG_FLAG, false, "allow-cwd-env", NULL, NULL, "let an address from ./.env be used with a key from elsewhere"},
+    {'v', ARG_FLAG, false, "verbose", NULL, NULL, "say more on standard error"},
+    {0, ARG_FLAG, false, "debug", NULL, NULL, "show requests and answers on standard error, without secrets"},
+    {'q', ARG_FLAG, false, "quiet", NULL, NULL, "no notices; `create` and the lists print ids only"},
+    {0, ARG_FLAG, false, "no-color", NULL, NULL, "no colours (there are none)"},
+    {0, ARG_FLAG, false, "no-input", NULL, NULL, "never ask (nothing is asked)"},
+    {'h', ARG_FLAG, false, "help", NULL, NULL, "help on the command at hand"},
+    {0, ARG_FLAG, false, "version", NULL, NULL, "as `abx version`, where no command is named"},
+};
+
+#define COMMANDS_ENV \
+    {'e', ARG_LIST, false, "env", NULL, "NAME=VALUE", "set a variable in the sandbox; NAME alone takes the value from " \
+     "the environment of abx"}
+
+static const ArgOption commands__create[] = {
+    {0, ARG_VALUE, false, "template", NULL, "NAME", "what to start from: a template or an image; `base`"},
+    {0, ARG_VALUE, false, "timeout", NULL, "TIME", "how long it lives: 300, 90s, 5m, 1h30m, none; 5m"},
+    COMMANDS_ENV,
+    {'m', ARG_LIST, false, "metadata", NULL, "KEY=VALUE", "a label, to find it by"},
+    {0, ARG_LIST, false, "entrypoint", NULL, "WORD", "a word of the program that keeps it running; again for each "
+     "word, or put all of them behind `--`"},
+    {0, ARG_VALUE, false, "cpu", NULL, "AMOUNT", "limit, such as 500m or 2"},
+    {0, ARG_VALUE, false, "memory", NULL, "AMOUNT", "limit, such as 512Mi"},
+    {'y', ARG_FLAG, false, "yes", NULL, NULL, "accepted; nothing is asked"},
+};
+
+static const ArgOption commands__list[] = {
+    {'m', ARG_LIST, false, "metadata", NULL, "KEY=VALUE", "only those with this label; all must match"},
+    {0, ARG_VALUE, false, "limit", NULL, "N", "stop after so many"},
+};
+
+static const ArgOption commands__exec[] = {
+    COMMANDS_ENV,
+    {'w', ARG_VALUE, false, "workdir", "cwd", "DIR", "the folder in the sandbox to run in"},
+    {0, ARG_VALUE, false, "timeout", NULL, "TIME", "kill the command after this time; none"},
+};
+
+static const ArgOption commands__stream[] = {
+    {0, ARG_VALUE, false, "command", NULL, "LINE", "the command, as a line for the shell"},
+    COMMANDS_ENV,
+    {'w', ARG_VALUE, false, "workdir", "cwd", "DIR", "the folder in the sandbox to run in"},
+    {0, ARG_VALUE, false, "timeout", NULL, "TIME", "kill the command after this time; none"},
+};
+
+static const ArgOption commands__kill[] = {
+    {'y', ARG_FLAG, false, "yes", NULL, NULL, "accepted; nothing is asked"},
+};
+
+#define COMMANDS_OPTIONS(list) .options = commands__##list, .option_count = COUNT_OF(commands__##list)
+
+#define COMMANDS_ONE_WORD \
+    "One COMMAND is a line for the shell of the sandbox; several words are a program\n" \
+    "and its arguments, which arrive exactly. Options end at the first word behind\n" \
+    "ID, or at `--`.\n"
+
+static const ArgCommand commands__rows[] = {
+    {"sandbox", "create", NULL, "make a sandbox that is ready for commands",
+     "The result is the sandbox, as `info` shows it; with -q its id alone. A time\n"
+     "below the backend's minimum is raised to it, which is said on standard error.\n"
+     "When creating fails or is interrupted, what was made is removed again.\n",
+     "  abx --provider opensandbox sandbox create --timeout 10m\n"
+     "  abx sandbox create --template node:22 -e NODE_ENV=test -m project=demo\n"
+     "  id=$(abx -q sandbox create -- tail -f /dev/null)\n",
+     COMMANDS_OPTIONS(create), {{PLACE_DASHED, false, "ENTRYPOINT"}}, cmd_sandbox_create},
+    {"sandbox", "list", "ls", "list sandboxes", "",
+     "  abx sandbox list -m project=demo\n"
+     "  abx -q sandbox list | xargs abx sandbox kill\n",
+     COMMANDS_OPTIONS(list), {{0}}, cmd_sandbox_list},
+    {"sandbox", "info", NULL, "show what is known of a sandbox", "",
+     "  abx --json sandbox info ID\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_sandbox_info},
+    {"sandbox", "exec", NULL, "run a command in a sandbox and end as it does",
+     COMMANDS_ONE_WORD
+     "\n"
+     "Output is passed on as it comes and nothing is added. The exit status is the\n"
+     "command's (`abx help exit-codes`). With --json both outputs are gathered, 64 MiB\n"
+     "at most, and printed with the exit code as one document. The command reads from\n"
+     "/dev/null.\n"
+     "\n"
+     "Daemons that report output line by line do not say whether the last line ended\n"
+     "in a line feed: it is printed with one then, and bytes that are not UTF-8 arrive\n"
+     "as U+FFFD. Where that matters, write to a file and download it.\n"
+     "\n"
+     "Ctrl-C stops the command in the sandbox; a second one leaves at once.\n",
+     "  abx sandbox exec ID 'ls /tmp | wc -l'\n"
+     "  abx sandbox exec ID -e DEBUG=1 -w /srv python3 app.py --port 80\n"
+     "  abx --json sandbox exec ID --timeout 30s -- make test\n",
+     COMMANDS_OPTIONS(exec), {{PLACE_ONE, false, "ID"}, {PLACE_WORDS, false, "COMMAND"}}, cmd_exec_run},
+    {"sandbox", "shell-stream", NULL, "run a shell command and stream its output",
+     COMMANDS_ONE_WORD
+     "\n"
+     "As exec, but with --json each piece of output is a line of JSON, as soon as it\n"
+     "comes: {\"stream\":\"stdout\",\"data\":\"...\"}, data_b64 where it is not UTF-8; the\n"
+     "last line has exit_code or signal.\n",
+     "  abx sandbox shell-stream ID --command 'for i in 1 2 3; do date; sleep 1; done'\n"
+     "  abx --json sandbox shell-stream ID --command 'make 2>&1'\n",
+     COMMANDS_OPTIONS(stream), {{PLACE_ONE, false, "ID"}, {PLACE_WORDS, false, "COMMAND"}}, cmd_exec_stream},
+    {"sandbox", "upload", NULL, "copy a file into a sandbox",
+     "The file is there whole or not at all: it is written under another name, its\n"
+     "size is compared, and it is renamed. An existing file keeps its mode. LOCAL - is\n"
+     "standard input; a REMOTE that ends in / is a folder.\n",
+     "  abx sandbox upload ID unicode.txt '/tmp/\xe4\xbd\xa0\xe5\xa5\xbd \xe4\xb8\x96\xe7\x95\x8c.txt'\n"
+     "  tar c src | abx sandbox upload ID - /tmp/src.tar\n",
+     NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, true, "LOCAL"}, {PLACE_ONE, false, "REMOTE"}}, cmd_file_upload},
+    {"sandbox", "download", NULL, "copy a file out of a sandbox",
+     "Written beside LOCAL and renamed, so nothing half-written is seen under that\n"
+     "name. LOCAL - is standard output; a folder takes the file's own name, and so\n"
+     "does the working directory when LOCAL is left out.\n",
+     "  abx sandbox download ID '/tmp/\xe4\xbd\xa0\xe5\xa5\xbd \xe4\xb8\x96\xe7\x95\x8c.txt' back.txt\n"
+     "  abx sandbox download ID /var/log/app.log - | grep error\n",
+     NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "REMOTE"}, {PLACE_MAYBE, true, "LOCAL"}}, cmd_file_download},
+    {"sandbox", "pause", NULL, "freeze a sandbox", "", "  abx sandbox pause ID\n", NULL, 0,
+     {{PLACE_ONE, false, "ID"}}, cmd_sandbox_pause},
+    {"sandbox", "resume", NULL, "let a paused sandbox go on", "", "  abx sandbox resume ID\n", NULL, 0,
+     {{PLACE_ONE, false, "ID"}}, cmd_sandbox_resume},
+    {"sandbox", "timeout", NULL, "set how long a sandbox lives, from now on", "", "  abx sandbox timeout ID 30m\n", NULL,
+     0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "DURATION"}}, cmd_sandbox_timeout},
+    {"sandbox", "url", NULL, "show the address of a port of a sandbox",
+     "The address comes first; lines behind it are headers that every request to it\n"
+     "needs.\n",
+     "  curl \"$(abx sandbox url ID 8000)/index.html\"\n", NULL, 0,
+     {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "PORT"}}, cmd_sandbox_url},
+    {"sandbox", "kill", "rm", "end sandboxes",
+     "One that is gone already is no failure. All are tried; the first failure decides\n"
+     "the exit status.\n",
+     "  abx sandbox kill ID --yes\n", COMMANDS_OPTIONS(kill), {{PLACE_MANY, false, "ID"}}, cmd_sandbox_kill},
+    {"provider", "list", "ls", "list providers; * marks the default", "", "  abx --json provider list\n", NULL, 0, {{0}},
+     cmd_provider_list},
+    {"provider", "default", NULL, "show which provider is used, and why", "",
+     "  abx provider default\n", NULL, 0, {{0}}, cmd_provider_default},
+    {"", "agent", NULL, "the daemon inside a sandbox, by this same program",
+     "Its words are its own, and it stands first: no global option goes in front.\n",
+     "  abx agent serve --port 44772\n", NULL, 0, {{PLACE_WORDS, false, "WORD"}}, cmd_about_agent},
+    {"", "version", NULL, "show the version and what abx was built with", "", "  abx version --json\n", NULL, 0, {{0}},
+     cmd_about_version},
+    {"", "help", NULL, "help on a command or a topic", "",
+     "  abx help sandbox exec\n  abx help exit-codes\n", NULL, 0, {{PLACE_ANY, false, "WORD"}}, cmd_about_help},
+};
+
+static const ArgTable commands__table = {
+    commands__rows, COUNT_OF(commands__rows), commands__globals, COUNT_OF(commands__globals),
+};
+
+const ArgTable *commands_table(void)
+{
+    return &commands__table;
+}

@@ -1,0 +1,138 @@
+#include "cli/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "cli/values.h"
+#include "os/signal.h"
+#include "os/tty.h"
+
+static const int run__signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+/* What a shell shows for a program that SIGPIPE ended. */
+enum { RUN_PIPE_STATUS = 128 + SIGPIPE, RUN_OWN_FAILURE = 125 };
+
+bool run_watch(Run *r, Err *err)
+{
+    int    wanted[COUNT_OF(run__signals)];
+    size_t n = 0;
+
+    for (size_t i = 0; i < COUNT_OF(run__signals); i++) {
+        struct sigaction was;
+        if (sigaction(run__signals[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            wanted[n++] = run__signals[i];
+    }
+    signal_ignore_writes();
+    return signal_catch(wanted, n, &r->out.cancel_fd, err);
+}
+
+int run_signal(Run *r)
+{
+    if (r->signal == 0)
+        r->signal = signal_next();
+    return r->signal;
+}
+
+void run_release(Run *r)
+{
+    run_signal(r);
+    for (size_t i = 0; i < COUNT_OF(run__signals); i++) {
+        struct sigaction was;
+        if (sigaction(run__signals[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            signal(run__signals[i], SIG_DFL);
+    }
+    r->out.cancel_fd = -1;
+    if (r->session)
+        abx_ignore_cancel(r->session);
+}
+
+bool run_options(Run *r, abx_options *o, Err *err)
+{
+    const Args *args = r->args;
+    const char *allow = getenv("ABX_ALLOW_CWD_ENV");
+    ValuesPairs settings = {0};
+
+    if (!values_settings(args, r->a, &settings, err))
+        return false;
+    *o = (abx_options){
+        .provider = args_value(args, "provider"),
+        .config = settings.p,
+        .config_count = settings.n,
+        .ca_file = args_value(args, "ca-file"),
+        .cancel_fd_set = 1,
+        .cancel_fd = r->out.cancel_fd,
+        .allow_cwd_env = args_flag(args, "allow-cwd-env") || (allow && strcmp(allow, "1") == 0),
+        .notice = output_notice,
+        .notice_ctx = &r->out,
+        .trace = args_flag(args, "debug") ? output_trace : NULL,
+        .trace_ctx = &r->out,
+    };
+    return true;
+}
+
+bool run_open(Run *r, const char *ref, abx_error *e)
+{
+    abx_options o;
+    Err         err;
+
+    if (!run_options(r, &o, &err)) {
+        output_own(e, &err);
+        return false;
+    }
+    o.sandbox = ref;
+    abx_close(r->session);
+    r->session = abx_open(&o, e);
+    if (r->session && r->out.verbose)
+        output_notice(&r->out, arena_fmt(r->a, "provider %s", abx_session_provider(r->session)).p);
+    return r->session != NULL;
+}
+
+abx_sandbox *run_attach(Run *r, abx_error *e)
+{
+    const char *ref = r->args->words[0];
+
+    return run_open(r, ref, e) ? abx_attach(r->session, ref, e) : NULL;
+}
+
+int run_fail(const Run *r, const abx_error *e)
+{
+    output_error(&r->out, e);
+    if (r->passes && e->kind != ABX_USAGE)
+        return RUN_OWN_FAILURE;
+    return e->exit_status ? e->exit_status : 1;
+}
+
+int run_fail_told(const Run *r, const Err *err)
+{
+    abx_error e;
+
+    output_own(&e, err);
+    int status = run_fail(r, &e);
+    return err->sys == EPIPE ? RUN_PIPE_STATUS : status;
+}
+
+int run_fail_own(const Run *r, const Err *err)
+{
+    return err->sys == EPIPE ? RUN_PIPE_STATUS : run_fail_told(r, err);
+}
+
+int run_result(const Run *r, Str text)
+{
+    Err err;
+
+    return output_result(&r->out, text, &err) ? 0 : run_fail_own(r, &err);
+}
+
+bool run_can_print(abx_error *e)
+{
+    Err err;
+
+    if (tty_writable(STDOUT_FILENO))
+        return true;
+    err_sys(&err, EBADF, E0000, "cannot write to standard output");
+    output_own(e, &err);
+    return false;
+}

@@ -1,0 +1,181 @@
+#include "cli/values.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/str.h"
+#include "base/utf8.h"
+
+bool values_duration(const char *what, const char *text, int64_t *ms, Err *err)
+{
+    if (strcmp(text, "none") == 0) {
+        *ms = -1;
+        return true;
+    }
+    int64_t v;
+    if (!num_duration(str_from(text), &v)) {
+        err_set(err, ERR_USAGE, E8002, "%s: '%s' is no length of time", what, text);
+        return err_hint(err, "Write seconds, or such as 30s, 5m, 1h30m, or `none`.");
+    }
+    if (v == 0) {
+        err_set(err, ERR_USAGE, E8002, "%s: it must be more than zero", what);
+        return err_hint(err, "`none` means that there is no limit.");
+    }
+    *ms = v;
+    return true;
+}
+
+bool values_seconds(const char *what, const char *text, int64_t *s, Err *err)
+{
+    int64_t ms;
+
+    if (!values_duration(what, text, &ms, err))
+        return false;
+    *s = ms < 0 ? -1 : ms / 1000 + (ms % 1000 != 0);
+    return true;
+}
+
+bool values_number(const char *what, const char *text, int64_t low, int64_t high, int64_t *out, Err *err)
+{
+    int64_t v;
+
+    if (!num_i64(str_from(text), &v) || v < low || v > high) {
+        if (high == INT64_MAX)
+            return err_set(err, ERR_USAGE, E8002, "%s: '%s' is no number from %lld on", what, text, (long long)low);
+        return err_set(err, ERR_USAGE, E8002, "%s: '%s' is no number from %lld to %lld", what, text, (long long)low,
+                       (long long)high);
+    }
+    *out = v;
+    return true;
+}
+
+/* Cut "KEY=VALUE"; *value is NULL without a '='. */
+static bool values__pair(const char *option, const char *text, Arena *a, abx_pair *out, Err *err)
+{
+    Str    all = str_from(text);
+    size_t cut = str_find(all, '=');
+
+    if (cut == 0 || all.n == 0)
+        return err_set(err, ERR_USAGE, E8002, "--%s: nothing stands before the '='", option);
+    out->key = arena_cstr(a, (Str){text, cut});
+    out->value = cut < all.n ? text + cut + 1 : NULL;
+    return true;
+}
+
+bool values_pairs(const Args *args, const char *option, Arena *a, ValuesPairs *out, Err *err)
+{
+    const char *const *given;
+    size_t    n = args_list(args, option, a, &given);
+    abx_pair *pairs = arena_array(a, n + 1, sizeof *pairs);
+
+    for (size_t i = 0; i < n; i++) {
+        if (!values__pair(option, given[i], a, &pairs[i], err))
+            return false;
+        if (!pairs[i].value)
+            return err_set(err, ERR_USAGE, E8002, "--%s: '%s' is not KEY=VALUE", option, given[i]);
+    }
+    *out = (ValuesPairs){pairs, n};
+    return true;
+}
+
+bool values_env(const Args *args, Arena *a, ValuesPairs *out, Err *err)
+{
+    const char *const *given;
+    size_t    n = args_list(args, "env", a, &given);
+    abx_pair *pairs = arena_array(a, n + 1, sizeof *pairs);
+
+    for (size_t i = 0; i < n; i++) {
+        if (!values__pair("env", given[i], a, &pairs[i], err))
+            return false;
+        if (pairs[i].value)
+            continue;
+        pairs[i].value = getenv(pairs[i].key);
+        if (!pairs[i].value) {
+            err_set(err, ERR_USAGE, E8002, "--env: %s is not set in the environment of abx", pairs[i].key);
+            return err_hint(err, "Write NAME=VALUE, or set it; NAME= is an empty value.");
+        }
+        if (!utf8_valid(str_from(pairs[i].value)))
+            return err_set(err, ERR_USAGE, E8002, "--env: the value of %s is not UTF-8", pairs[i].key);
+    }
+    *out = (ValuesPairs){pairs, n};
+    return true;
+}
+
+static bool values__is_secret(const char *key)
+{
+    static const char *const tails[] = {"key", "token", "secret", "password"};
+
+    for (size_t i = 0; i < COUNT_OF(tails); i++)
+        if (str_ends(str_from(key), str_from(tails[i])))
+            return true;
+    return false;
+}
+
+/* All of a descriptor, without the line end that editors and echo leave. */
+static bool values__read(int fd, const char *name, Arena *a, const char **out, Err *err)
+{
+    Buf     text = buf_make(LIMIT_SETTING + 1);
+    char   *room = buf_room(&text, LIMIT_SETTING + 1);
+    ssize_t n = -1;
+
+    while (text.n <= LIMIT_SETTING && ((n = read(fd, room + text.n, LIMIT_SETTING + 1 - text.n)) > 0 ||
+                                       (n < 0 && errno == EINTR)))
+        buf_grew(&text, n > 0 ? (size_t)n : 0);
+    Str  all = str_trim(buf_str(&text));
+    bool ok = true;
+    if (text.n > LIMIT_SETTING)
+        ok = err_set(err, ERR_LIMIT, E8002, "--option: %s holds more than %zu bytes", name, LIMIT_SETTING);
+    else if (n < 0)
+        ok = err_sys(err, errno, E8002, "--option: cannot read %s", name);
+    else if (memchr(all.p ? all.p : "", 0, all.n) || !utf8_valid(all))
+        ok = err_set(err, ERR_INPUT, E8002, "--option: %s is no text", name);
+    else
+        *out = arena_cstr(a, all);
+    mem_wipe(text.p, text.n);
+    buf_free(&text);
+    return ok;
+}
+
+static bool values__from_file(const char *path, Arena *a, const char **out, Err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return err_sys(err, errno, E8002, "--option: cannot open %s", path);
+    bool ok = values__read(fd, path, a, out, err);
+    close(fd);
+    return ok;
+}
+
+bool values_settings(const Args *args, Arena *a, ValuesPairs *out, Err *err)
+{
+    const char *const *given;
+    size_t    n = args_list(args, "option", a, &given);
+    abx_pair *pairs = arena_array(a, n + 1, sizeof *pairs);
+
+    for (size_t i = 0; i < n; i++) {
+        abx_pair *p = &pairs[i];
+        if (!values__pair("option", given[i], a, p, err))
+            return false;
+        if (!p->value)
+            return err_set(err, ERR_USAGE, E8002, "--option: '%s' is not KEY=VALUE", given[i]);
+        if (strcmp(p->value, "-") == 0) {
+            if (!values__read(STDIN_FILENO, "standard input", a, &p->value, err))
+                return false;
+        } else if (p->value[0] == '@') {
+            if (!values__from_file(p->value + 1, a, &p->value, err))
+                return false;
+        } else if (values__is_secret(p->key)) {
+            err_set(err, ERR_USAGE, E8002, "--option: %s is a secret, and a command line can be read by others", p->key);
+            return err_hint(err, "Write %s=@FILE, or %s=- for standard input, or set it in the environment.", p->key,
+                            p->key);
+        }
+    }
+    *out = (ValuesPairs){pairs, n};
+    return true;
+}

@@ -1,0 +1,35 @@
+/* values.h - what the words of options mean: times, pairs, ports, settings.
+ *
+ * Each returns false with ERR_USAGE and E8002 in words that name the option.
+ * Memory: in the arena.
+ */
+#ifndef ABX_VALUES_H
+#define ABX_VALUES_H
+
+#include "abx.h"
+#include "cli/args.h"
+
+/* "90", "30s", "5m", "1h30m", or "none", which is -1. Zero is refused. */
+ABX_FN bool values_duration(const char *what, const char *text, int64_t *ms, Err *err) ABX_CHECK;
+
+/* The same in whole seconds, a part of one counting as one. */
+ABX_FN bool values_seconds(const char *what, const char *text, int64_t *s, Err *err) ABX_CHECK;
+
+/* A number from `low` to `high`. */
+ABX_FN bool values_number(const char *what, const char *text, int64_t low, int64_t high, int64_t *out, Err *err)
+    ABX_CHECK;
+
+typedef struct ValuesPairs { const abx_pair *p; size_t n; } ValuesPairs;
+
+/* The option's KEY=VALUE, each. */
+ABX_FN bool values_pairs(const Args *args, const char *option, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
+
+/* --env: NAME=VALUE, or NAME, whose value is taken from abx's own environment
+ * and so never stands in a list of processes. Not set there: refused. */
+ABX_FN bool values_env(const Args *args, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
+
+/* --option: KEY=VALUE, KEY=@FILE, KEY=- for standard input. What is called a
+ * key, a token, a secret or a password must come in one of the latter ways. */
+ABX_FN bool values_settings(const Args *args, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
+
+#endif
