@@ -43,7 +43,8 @@ static inline bool str_eq(Str a, Str b)
 /* Move *s past its first n bytes; n must not be more than it has. */
 static inline void str_skip(Str *s, size_t n)
 {
-    s->p += n;
+    if (n)              /* the empty Str has no address to add to */
+        s->p += n;
     s->n -= n;
 }
 

@@ -30,11 +30,12 @@ static void proc__fail(int to, ProcStage stage)
 /* Signals that were ignored stay so over exec, and a mask does too. */
 static void proc__signals(void)
 {
-    struct sigaction def = {.sa_handler = SIG_DFL};
-    sigset_t         none;
+    unsigned long def[8] = {0};     /* the kernel's struct: SIG_DFL, no flags, no mask */
+    sigset_t      none;
 
+    /* The system call, because libc keeps its hands on two of its own. */
     for (int i = 1; i < NSIG; i++)
-        sigaction(i, &def, NULL);
+        syscall(SYS_rt_sigaction, i, def, NULL, (size_t)8);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -36,6 +36,9 @@
 #endif
 #include "tls_test.c"
 #include "multipart_test.c"
+#include "proc_test.c"
+#include "httpd_test.c"
+#include "agent_test.c"
 #include "config_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
@@ -74,6 +77,9 @@ int main(void)
 #endif
     TEST_RUN(tls);
     TEST_RUN(multipart);
+    TEST_RUN(proc);
+    TEST_RUN(httpd);
+    TEST_RUN(agent);
     TEST_RUN(config);
     TEST_RUN(refusal);
     TEST_RUN(execd);
