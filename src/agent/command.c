@@ -260,7 +260,7 @@ void command_reaped(Daemon *d, pid_t pid, int status)
 
 typedef struct CommandWish {
     const char *text;           /* "command", or the words of argv as one text */
-    const char *const *argv;
+    const char **argv;
     const char *const *env;
     const char *cwd;
     int64_t     timeout_ms;
@@ -434,18 +434,20 @@ static bool command__pipe(Command *x, int which, bool exact, int *child, Err *er
     return true;
 }
 
-/* The program of a wish, found. */
+/* The program of a wish, found. A line goes to sh where there is no bash, and
+ * under that name: busybox looks at it. */
 static const char *command__program(const CommandWish *wish, Arena *a, Err *err)
 {
-    const char *shell = "bash", *file = environ_find(wish->env, wish->argv[0], a);
+    const char **argv = wish->argv, *file = environ_find(wish->env, argv[0], a);
 
-    if (file || strcmp(wish->argv[0], shell) != 0 || strcmp(wish->argv[1], "-c") != 0) {
-        if (!file)
-            err_set(err, ERR_NOT_FOUND, E3005, "exec: \"%s\": executable file not found in $PATH", wish->argv[0]);
-        return file;
+    if (!file && argv[1] && strcmp(argv[0], "bash") == 0 && strcmp(argv[1], "-c") == 0) {
+        argv[0] = "sh";
+        file = environ_find(wish->env, "sh", a);
+        return file ? file : "/bin/sh";
     }
-    file = environ_find(wish->env, "sh", a);
-    return file ? file : "/bin/sh";
+    if (!file)
+        err_set(err, ERR_NOT_FOUND, E3005, "exec: \"%s\": executable file not found in $PATH", argv[0]);
+    return file;
 }
 
 static bool command__spawn(Command *x, const CommandWish *wish, Arena *a, Err *err)
