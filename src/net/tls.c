@@ -65,6 +65,7 @@ typedef struct TlsStream {
     char               *out;        /* TLS_OUT bytes; [out_at, out_n) are still to be written */
     size_t              out_at, out_n;
     bool                ended;      /* the stream below ended */
+    int                 stopped;    /* why no more can be read: Mbed TLS says it once only */
     Err                 failure;    /* of the stream below, when a callback said TLS_UNDER_FAILED */
     Buf                 faults;     /* of the certificates, in words */
 } TlsStream;
@@ -360,11 +361,6 @@ static int tls__check(void *ctx, mbedtls_x509_crt *c, int depth, uint32_t *flags
         buf_add(b, *flags & MBEDTLS_X509_BADCERT_BAD_MD ? STR(" is signed with a hash that is too weak")
                                                         : STR(" has a key that is too weak"));
     }
-    if (*flags & (MBEDTLS_X509_BADCERT_KEY_USAGE | MBEDTLS_X509_BADCERT_EXT_KEY_USAGE | MBEDTLS_X509_BADCERT_NS_CERT_TYPE)) {
-        tls__fault(t);
-        tls__which(b, c, depth);
-        buf_add(b, STR(" is not meant for a server"));
-    }
     return 0;
 }
 
@@ -389,12 +385,17 @@ static const char *tls__alert(int kind)
     }
 }
 
-static bool tls__bad_certificate(const TlsStream *t, Err *err)
+static bool tls__bad_certificate(TlsStream *t, Err *err)
 {
+    uint32_t  flags = mbedtls_ssl_get_verify_result(&t->ssl);
     char      date[32] = "?";
     time_t    now = (time_t)(clock_unix_ms() / 1000);
     struct tm tm;
 
+    if (flags & (MBEDTLS_X509_BADCERT_KEY_USAGE | MBEDTLS_X509_BADCERT_EXT_KEY_USAGE)) {
+        tls__fault(t);      /* found after tls__check() saw it */
+        buf_add(&t->faults, STR("it is not meant for a server"));
+    }
     err_set(err, ERR_UNSENT, E5001, "the server's certificate is refused: %.*s",
             STR_ARG(t->faults.n ? buf_str(&t->faults) : STR("it cannot be verified")));
     if (gmtime_r(&now, &tm))
@@ -416,7 +417,7 @@ static bool tls__refusal(TlsStream *t, int failed, Err *err)
         err->code = E5001;
         return err_wrap(err, "in the TLS handshake");
     }
-    if (failed == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED)
+    if (failed == MBEDTLS_ERR_X509_CERT_VERIFY_FAILED || failed == MBEDTLS_ERR_SSL_BAD_CERTIFICATE)
         return tls__bad_certificate(t, err);
     if (failed == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE)
         alert = tls__alert(t->ssl.MBEDTLS_PRIVATE(in_msg)[1]);
@@ -482,27 +483,24 @@ static Step tls__read(Stream *s, char *p, size_t cap, size_t *n, Err *err)
     TlsStream *t = (TlsStream *)s;
 
     *n = 0;
-    if (tls__flush(t, err) == STEP_ERR)
-        return STEP_ERR;
-    while (*n < cap) {
+    /* A server that takes no more may have answered before. */
+    if (tls__flush(t, &t->failure) == STEP_ERR)
+        t->out_at = t->out_n = 0;
+    while (*n < cap && !t->stopped) {
         int got = mbedtls_ssl_read(&t->ssl, (unsigned char *)p + *n, cap - *n);
         if (got > 0) {
             *n += (size_t)got;
             if (t->at == t->n && !mbedtls_ssl_check_pending(&t->ssl))
-                return STEP_DONE;       /* not worth another look at the socket */
-            continue;
+                break;          /* not worth another look at the socket */
+        } else if (got == MBEDTLS_ERR_SSL_WANT_READ || got == MBEDTLS_ERR_SSL_WANT_WRITE) {
+            return *n ? STEP_DONE : tls__later(t, err);
+        } else if (got != MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET) {
+            t->stopped = got ? got : MBEDTLS_ERR_SSL_CONN_EOF;
         }
-        if (*n)         /* whatever it is, it comes again */
-            return STEP_DONE;
-        if (got == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
-            return STEP_DONE;
-        if (got == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET)
-            continue;
-        if (got == MBEDTLS_ERR_SSL_WANT_READ || got == MBEDTLS_ERR_SSL_WANT_WRITE)
-            return tls__later(t, err);
-        return tls__failed(t, got == 0 ? MBEDTLS_ERR_SSL_CONN_EOF : got, err);
     }
-    return STEP_DONE;
+    if (*n || cap == 0 || t->stopped == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
+        return STEP_DONE;
+    return tls__failed(t, t->stopped, err);
 }
 
 /* Bytes are taken when they are sealed and gathered; the last of them may go out
@@ -533,7 +531,7 @@ static StreamWant tls__want(const Stream *s, StreamSide side)
     const TlsStream *t = (const TlsStream *)s;
     bool             waiting = t->out_at < t->out_n;
 
-    if (side == STREAM_READ && (t->at < t->n || mbedtls_ssl_check_pending(&t->ssl)))
+    if (side == STREAM_READ && (t->stopped || t->at < t->n || mbedtls_ssl_check_pending(&t->ssl)))
         return (StreamWant){.fd = -1};
     StreamWant want = stream_want(t->under, side);
     if (side == STREAM_READ && waiting)
