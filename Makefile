@@ -56,14 +56,17 @@ endif
 # Debian's musl-gcc cannot link a static-pie; gcc with our specs file can. Of
 # the system's headers it sees the kernel's alone ($(B)/kernel), never glibc's.
 MUSL_CC  := gcc -specs=vendor/musl-spie.specs -fPIE -isystem build/kernel
-HARDEN   := -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero
+HARDEN   := -fstack-protector-strong -fstack-clash-protection
+# Nothing unwinds in the shipped program, so it carries no tables for it.
+NOUNWIND := -fno-asynchronous-unwind-tables
 SAME     := -ffile-prefix-map=$(CURDIR)=.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 GC       := -ffunction-sections -fdata-sections
 MUSL_LD  := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--gc-sections -Wl,--build-id=none
 
 ifeq ($(KIND),release)
-CC_KIND := $(MUSL_CC) -O2 $(HARDEN) $(SAME)
+# For size: what takes time in abx is the kernel, and the ciphers (vendor.mk).
+CC_KIND := $(MUSL_CC) -Os $(NOUNWIND) $(HARDEN) $(SAME)
 LD_KIND := $(MUSL_LD) -s
 else ifeq ($(KIND),debug)
 CC_KIND := $(MUSL_CC) -Og -g $(HARDEN) $(SAME)

@@ -40,6 +40,11 @@ $(B)/vendor/mbedtls/%.o: $(B)/gen/mbedtls/unit_%.c vendor/abx_mbedtls_config.h $
 	$(say) CC $@
 	$(Q)$(VCC) -w $(VCC_$*) -Ivendor -I$(VSRC)/mbedtls/include -I$(VSRC)/mbedtls/library \
 	  -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"' -c -o $@ $<
+# The ciphers and the arithmetic are built for speed where the release is built
+# for size; what shakes hands and reads certificates is not.
+ifeq ($(KIND),release)
+$(foreach u,rest sha512 aesce psa_crypto_cipher psa_crypto_aead psa_crypto_hash,$(eval VCC_$u := -O2))
+endif
 # GCM is the inner loop of every download. SSSE3 is safe here: this file's code
 # runs only where CPUID says AES-NI, which no processor has without SSSE3.
 VCC_aesni := -O3 -mssse3

@@ -55,7 +55,7 @@ bool dial_stream(void *ctx, const Url *url, int cancel_fd, Deadline deadline, St
 {
     Dialer       *d = ctx;
     LookupAddress addresses[LOOKUP_MAX];
-    size_t        n;
+    size_t        n = 0;
     Stream       *plain;
 
     /* First, because it costs no packet to find out. */

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "data/shell.h"
@@ -93,10 +94,7 @@ static bool transfer__stat_by_command(Execd *x, Str path, TransferStat *out, Are
     Str line = arena_fmt(a, "if [ -L %s ]; then echo l; elif [ -d %s ]; then echo d; elif [ -f %s ]; then"
                             " stat -c '%%a %%s %%u:%%g' -- %s; elif [ -e %s ]; then echo o; else echo n; fi",
                          q.p, q.p, q.p, q.p, q.p);
-    unsigned  mode;
-    long long size;
-    char      owner[64];
-
+    Str mode, size;
     if (!transfer__run(x, line, "look at", path, &said, a, d, err))
         return false;
     switch (said.n ? said.p[0] : 0) {
@@ -106,10 +104,12 @@ static bool transfer__stat_by_command(Execd *x, Str path, TransferStat *out, Are
     case 'n': out->type = TRANSFER_NONE; return true;
     default: break;
     }
-    if (sscanf(said.p, "%o %lld %63[0-9:]", &mode, &size, owner) != 3)
+    Str     rest = str_trim(said);
+    int64_t digits, bytes;
+    if (!str_cut(&rest, ' ', &mode) || !str_cut(&rest, ' ', &size) || !num_i64(mode, &digits) || !num_i64(size, &bytes))
         return err_set(err, ERR_INPUT, E8020, "cannot look at %.*s: the sandbox's stat answers in another form",
                        STR_ARG(path));
-    *out = (TransferStat){TRANSFER_FILE, (int)(mode & 07777), size, arena_str(a, str_from(owner))};
+    *out = (TransferStat){TRANSFER_FILE, transfer__mode_from_digits(digits), bytes, arena_str(a, rest)};
     return true;
 }
 
