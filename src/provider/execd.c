@@ -194,13 +194,15 @@ bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Dead
     bool      ok = !json.over;
     if (!ok)
         err_set(err, ERR_LIMIT, E8002, "the command with its environment is larger than %zu bytes", json.limit);
+    /* From before it is sent: seen from here the daemon's own clock starts later,
+     * so what its timeout ended has lasted that long here, too. */
+    c->started = clock_mono_ms();
     ok = ok && execd_open(x, &call, &c->own, &c->in, err);
     buf_free(&json);
     if (!ok) {
         execd_close(c);
         return false;
     }
-    c->started = clock_mono_ms();
     c->silent = clock_after(LIMIT_SILENCE_MS);
     c->timeout_ms = rq->timeout_ms;
     c->overdue = rq->timeout_ms > 0 ? clock_after(rq->timeout_ms + EXECD_KILL_GRACE_MS) : DEADLINE_NONE;
