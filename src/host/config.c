@@ -58,7 +58,7 @@ static size_t config__digits(Str s)
     size_t n = 0;
 
     while (n < s.n && ((s.p[n] >= '0' && s.p[n] <= '9') ||
-                       (s.p[n] == '_' && n > 0 && s.p[n - 1] != '_' && n + 1 < s.n && s.p[n + 1] >= '0' && s.p[n + 1] <= '9')))
+                       (s.p[n] == '_' && n > 0 && n + 1 < s.n && s.p[n + 1] >= '0' && s.p[n + 1] <= '9')))
         n++;
     return n;
 }

@@ -275,6 +275,7 @@ static void config_layers_test(void **state)
         {.overrides = {CONFIG_P("port", "4"), CONFIG_P("port", "5.0")}, .key = "port", .want = "5"},
         {.overrides = {CONFIG_P("port", " ")}, .environ_ = {"ABX_DEMO_BOX_PORT=1"}, .key = "port", .want = "1"},
         {.environ_ = {"ABX_DEMO_BOX_PORTX=1", "XABX_DEMO_BOX_PORT=1", "ABX_DEMO_BOX_PORT"}, .key = "port"},
+        {.environ_ = {"ABX_DEMO_BOX_EU_DOMAINX=1", "ABX_DEMO_BOX_EU_DOMAIN"}, .key = "eu_domain"},
         {.environ_ = {"ABX_SANDBOX_API_KEY=k", "ABX_DEMO_BOX_SANDBOX_API_KEY=k"}, .key = "sandbox_api_key"},
         {.overrides = {CONFIG_P("http_timeout", "2")}, .key = "http_timeout"},
         /* a file that is no text is no layer */
@@ -384,6 +385,17 @@ static void config_open_test(void **state)
     v = config_core(config_open(&in, STR("home"), &a), "default_template", &a);
     assert_true(str_eq(v.value, STR("home")));
     assert_true(str_eq(buf_str(&said), STR("warning: ./.env: more than 1048576 bytes; the file is left out\n")));
+    /* ./.env is the one that is not trusted */
+    Settings s;
+    Err      err;
+    setenv("ABX_DEMO_BOX_API_KEY", "SECRET", 1);
+    fs_put(".env", "ABX_DEMO_BOX_BASE_URL=http://evil");
+    assert_false(config_provider(config_open(&in, STR("home"), &a), &config_test_box, &a, &s, &err));
+    assert_true(err.code == E8012 && strstr(err.text, " in ./.env, but api_key from ABX_DEMO_BOX_API_KEY in the environment"));
+    assert_true(rename(".env", "home/.env") == 0);
+    assert_true(config_provider(config_open(&in, STR("home"), &a), &config_test_box, &a, &s, &err));
+    assert_string_equal(config_test_setting(s, "base_url"), "http://evil");
+    unsetenv("ABX_DEMO_BOX_API_KEY");
     assert_true(chdir("home") == 0 && unlink(".env") == 0 && chdir("..") == 0);
     buf_free(&said);
     arena_free(&a);
@@ -418,6 +430,23 @@ static void config_refs_test(void **state)
     arena_free(&a);
 }
 
+/* What can stand before the colon, whether or not it is there. */
+static void config_ids_test(void **state)
+{
+    static const char *const good[] = {"ab", "a1", "a-b", "a-1", "opensandbox", "alicloud-container", "e2b", "cubesandbox",
+                                       "abcdefghijklmnopqrstuvwxyz-abcdefghijklm"};
+    static const char *const bad[] = {"", "a", "1a", "-a", "a-", "a--b", "A-b", "a_b", "a.b", "a b", "ab\n", "core",
+                                      "abx-x", "alicloud-x", "shortcutsx", "abcdefghijklmnopqrstuvwxyz-abcdefghijklmn"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        if (!registry__is_id(guard_copy(str_from(good[i]))))
+            fail_msg("%s", good[i]);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        if (registry__is_id(guard_copy(str_from(bad[i]))))
+            fail_msg("%s", bad[i]);
+}
+
 static void config_registry_test(void **state)
 {
     Arena       a = arena_make(1 << 20);
@@ -447,5 +476,6 @@ static const struct CMUnitTest config_tests[] = {
     cmocka_unit_test(config_hostile_test),
     cmocka_unit_test_setup_teardown(config_open_test, fs_enter, fs_leave),
     cmocka_unit_test(config_refs_test),
+    cmocka_unit_test(config_ids_test),
     cmocka_unit_test(config_registry_test),
 };

@@ -51,6 +51,25 @@ static void dotenv_vectors_test(void **state)
     arena_free(&a);
 }
 
+/* Lines that are passed over, and do not take the next one with them. */
+static void dotenv_broken_test(void **state)
+{
+    static const char *const lines[] = {"''=1", "'A=1", "=1", "A B=1", "A='x' y", "A=\"x", "export =1", "export"};
+    Arena a = arena_make(1 << 20);
+    char  text[100];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(lines); i++) {
+        arena_reset(&a);
+        snprintf(text, sizeof text, "%s\nB=2\n", lines[i]);
+        Dotenv d = dotenv_test_read(str_from(text), false, &a);
+        bool   word = strcmp(lines[i], "export") == 0;      /* a key without a value */
+        if (d.n != (word ? 2u : 1u) || !dotenv_get(&d, STR("B")) || !str_eq(dotenv_get(&d, STR("B"))->value, STR("2")))
+            fail_msg("%s: %zu keys", lines[i], d.n);
+    }
+    arena_free(&a);
+}
+
 /* One key, V: its value, and whether it came from outside. */
 static void dotenv_fill_test(void **state)
 {
@@ -58,7 +77,7 @@ static void dotenv_fill_test(void **state)
         {"V=${OUT}", "out side", true}, {"V='${OUT}'", "out side", true}, {"V=x${OUT}y${OUT}", "xout sideyout side", true},
         {"V=${EMPTY:-d}", "", true}, {"V=${NOPE:-d}", "d", false}, {"V=${NOPE}", "", false}, {"V=${A}", "env", true},
         {"A=1\nV=${A}", "1", false}, {"A\nV=${A}", "", false}, {"W=${OUT}\nV=${W}", "out side", true},
-        {"W=${OUT}\nW=2\nV=${W}", "2", false}, {"V=${W}\nW=1", "", false}, {"V=${OUT}\nV=1", "1", false},
+        {"W=${OUT}\nW=2\nV=${W}", "2", false}, {"V=${W}\nW=1", "", false}, {"V=${A}\nA=1", "env", true}, {"V=${OUT}\nV=1", "1", false},
         {"V=\\${OUT}", "\\out side", true}, {"V=$OUT", "$OUT", false}, {"V=${", "${", false}, {"V=${OUT", "${OUT", false},
         {"V=${OUT:", "${OUT:", false}, {"V=${OUT:-", "${OUT:-", false}, {"V=${OUT:-x", "${OUT:-x", false}, {"V=${}", "", false},
         {"V=${:-d}", "d", false}, {"V=${OUT:+x}", "${OUT:+x}", false}, {"V=${x:+${OUT}}", "${x:+out side}", true},
@@ -147,6 +166,7 @@ static void dotenv_limit_test(void **state)
 
 static const struct CMUnitTest dotenv_tests[] = {
     cmocka_unit_test(dotenv_vectors_test),
+    cmocka_unit_test(dotenv_broken_test),
     cmocka_unit_test(dotenv_fill_test),
     cmocka_unit_test(dotenv_cut_test),
     cmocka_unit_test(dotenv_limit_test),

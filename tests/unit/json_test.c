@@ -182,6 +182,7 @@ static void json_refuse_test(void **state)
         {{"truE", 4}, "expected a value at byte 0"},
         {{"[1] []", 6}, "something follows the value at byte 4"},
         {{"\"a\nb\"", 5}, "control character in a string at byte 2"},
+        {{"\"\x1f\"", 3}, "control character in a string at byte 1"},
         {{"\"abc", 4}, "the text ends inside a string at byte 4"},
         {{"\"a\\", 3}, "the text ends inside a string at byte 2"},
         {{"\"\\x\"", 4}, "unknown escape at byte 1"},

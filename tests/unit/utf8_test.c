@@ -88,9 +88,28 @@ static void utf8_trim_test(void **state)
             fail_msg("case %zu", i);
 }
 
+/* Python's str.isspace(), by ranges. */
+static void utf8_space_test(void **state)
+{
+    static const struct { uint32_t from, to; } spaces[] = {
+        {0x9, 0xd}, {0x1c, 0x20}, {0x85, 0x85}, {0xa0, 0xa0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029},
+        {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000},
+    };
+    size_t row = 0;
+
+    (void)state;
+    for (uint32_t c = 0; c <= 0x10ffff; c++) {
+        if (row < COUNT_OF(spaces) && c > spaces[row].to)
+            row++;
+        if (utf8_space(c) != (row < COUNT_OF(spaces) && c >= spaces[row].from))
+            fail_msg("U+%04X", c);
+    }
+}
+
 static const struct CMUnitTest utf8_tests[] = {
     cmocka_unit_test(utf8_clean_test),
     cmocka_unit_test(utf8_all_test),
     cmocka_unit_test(utf8_good_test),
     cmocka_unit_test(utf8_trim_test),
+    cmocka_unit_test(utf8_space_test),
 };
