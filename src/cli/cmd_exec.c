@@ -24,7 +24,7 @@ struct CmdExec {
 };
 
 enum {
-    CMD_EXEC_TIMED_OUT = 124, CMD_EXEC_FAILED = 125, CMD_EXEC_NOT_FOUND = 127,
+    CMD_EXEC_TIMED_OUT = 124, CMD_EXEC_FAILED = 125,
     CMD_EXEC_BLOCK = 64 << 10,  /* as much is written at once, while more is there */
 };
 
@@ -230,8 +230,7 @@ static int cmd_exec__unknown(CmdExec *c, const abx_error *e)
         return cmd_exec__stop(c, e, c->run->passes);
     if (!c->flush(c, &err))
         return cmd_exec__stop_own(c, &err);
-    int status = run_fail(c->run, e);
-    return c->run->passes && strcmp(e->code, "E3005") == 0 ? CMD_EXEC_NOT_FOUND : status;
+    return run_fail(c->run, e);
 }
 
 static int cmd_exec__pump(CmdExec *c)

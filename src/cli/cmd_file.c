@@ -7,6 +7,8 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "cli/document.h"
+#include "cli/screen.h"
+#include "cli/values.h"
 #include "os/poll.h"
 
 /* Standard input or output as a flow of abx.h, and how it failed. */
@@ -86,7 +88,8 @@ static int cmd_file__moved(const Run *r, const char *path, int64_t size)
         json_end(&w, '}');
         buf_addc(&text, '\n');
     } else if (!r->out.quiet) {
-        buf_addf(&text, "%s: %lld bytes\n", path, (long long)size);
+        buf_add(&text, screen_line(r->a, str_from(path), false));
+        buf_addf(&text, ": %lld bytes\n", (long long)size);
     }
     int status = run_result(r, buf_str(&text));
     buf_free(&text);
@@ -123,6 +126,10 @@ int cmd_file_upload(Run *r)
 
     if (!cmd_file__remote(r, &remote, &err))
         return run_fail_own(r, &err);
+    if (strcmp(local, "-") == 0 && values_take_input(r->args, r->a)) {
+        err_set(&err, ERR_USAGE, E8002, "Standard input cannot hold both the file and a setting");
+        return run_fail_own(r, &err);
+    }
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
     int64_t      size = -1;
     if (box && strcmp(local, "-") == 0)

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "cli/document.h"
+#include "cli/screen.h"
 #include "cli/values.h"
 
 /* ---- what several verbs share ---- */
@@ -16,6 +17,13 @@ static int cmd_sandbox__print(const Run *r, Buf *text)
     int status = run_result(r, buf_str(text));
     buf_free(text);
     return status;
+}
+
+/* One line whatever the server called it: others read ids line by line. */
+static void cmd_sandbox__id_line(Buf *to, Arena *a, const char *id)
+{
+    buf_add(to, screen_line(a, str_from(id), false));
+    buf_addc(to, '\n');
 }
 
 static void cmd_sandbox__info(const Run *r, const abx_info *info, Buf *text)
@@ -134,7 +142,7 @@ static int cmd_sandbox__created(Run *r, abx_sandbox *box)
     if (run_signal(r))
         return cmd_sandbox__take_back(r, box);
     if (r->out.quiet && !r->out.json)
-        buf_addf(&text, "%s\n", abx_sandbox_id(box));
+        cmd_sandbox__id_line(&text, r->a, abx_sandbox_id(box));
     else
         cmd_sandbox__info(r, abx_last_info(box), &text);
     if (r->out.json)
@@ -191,7 +199,7 @@ static int cmd_sandbox__each(void *ctx, const abx_info *i)
     if (l->run->out.json)
         document_info(&l->json, i);
     else if (l->run->out.quiet)
-        buf_addf(&l->text, "%s\n", i->sandbox_id);
+        cmd_sandbox__id_line(&l->text, l->run->a, i->sandbox_id);
     else
         cmd_sandbox__row(l, i);
     return l->text.over;

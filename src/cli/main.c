@@ -31,6 +31,9 @@ static bool main__output(Run *r, Err *err)
         err_set(err, ERR_USAGE, E8002, "--output: there is no form '%s'", form);
         return err_hint(err, "The forms are text and json.");
     }
+    if (form && strcmp(form, "text") == 0 && args_flag(r->args, "json"))
+        return err_set(err, ERR_USAGE, E8002, "--json and --output text contradict each other") ||
+               err_hint(err, "Leave out one of them.");
     return true;
 }
 

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -52,10 +51,9 @@ void run_release(Run *r)
 bool run_options(Run *r, abx_options *o, Err *err)
 {
     const Args *args = r->args;
-    const char *allow = getenv("ABX_ALLOW_CWD_ENV");
     ValuesPairs settings = {0};
 
-    if (!values_settings(args, r->a, &settings, err))
+    if (!values_settings(args, r->out.cancel_fd, r->a, &settings, err))
         return false;
     *o = (abx_options){
         .provider = args_value(args, "provider"),
@@ -64,7 +62,7 @@ bool run_options(Run *r, abx_options *o, Err *err)
         .ca_file = args_value(args, "ca-file"),
         .cancel_fd_set = 1,
         .cancel_fd = r->out.cancel_fd,
-        .allow_cwd_env = args_flag(args, "allow-cwd-env") || (allow && strcmp(allow, "1") == 0),
+        .allow_cwd_env = args_flag(args, "allow-cwd-env"),
         .notice = output_notice,
         .notice_ctx = &r->out,
         .trace = args_flag(args, "debug") ? output_trace : NULL,

@@ -10,6 +10,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "os/poll.h"
 
 bool values_duration(const char *what, const char *text, int64_t *ms, Err *err)
 {
@@ -116,47 +117,69 @@ static bool values__is_secret(const char *key)
     return false;
 }
 
-/* All of a descriptor, without the line end that editors and echo leave. */
-static bool values__read(int fd, const char *name, Arena *a, const char **out, Err *err)
+/* All of a descriptor into text, which has room for one byte more than the limit. */
+static bool values__drain(int fd, int cancel_fd, const char *name, Buf *text, Err *err)
 {
-    Buf     text = buf_make(LIMIT_SETTING + 1);
-    char   *room = buf_room(&text, LIMIT_SETTING + 1);
-    ssize_t n = -1;
+    char *room = buf_room(text, LIMIT_SETTING + 1);
 
-    while (text.n <= LIMIT_SETTING && ((n = read(fd, room + text.n, LIMIT_SETTING + 1 - text.n)) > 0 ||
-                                       (n < 0 && errno == EINTR)))
-        buf_grew(&text, n > 0 ? (size_t)n : 0);
+    while (text->n <= LIMIT_SETTING) {
+        if (!poll_one(fd, POLLIN, cancel_fd, DEADLINE_NONE, err))
+            return false;
+        ssize_t n = read(fd, room + text->n, LIMIT_SETTING + 1 - text->n);
+        if (n == 0)
+            return true;
+        if (n > 0)
+            buf_grew(text, (size_t)n);
+        else if (errno != EINTR && errno != EAGAIN)
+            return err_sys(err, errno, E8002, "--option: cannot read %s", name);
+    }
+    return err_set(err, ERR_LIMIT, E8002, "--option: %s holds more than %zu bytes", name, LIMIT_SETTING);
+}
+
+/* Its text, without the line end that editors and echo leave. */
+static bool values__read(int fd, int cancel_fd, const char *name, Arena *a, const char **out, Err *err)
+{
+    Buf  text = buf_make(LIMIT_SETTING + 1);
+    bool ok = values__drain(fd, cancel_fd, name, &text, err);
     Str  all = str_trim(buf_str(&text));
-    bool ok = true;
-    if (text.n > LIMIT_SETTING)
-        ok = err_set(err, ERR_LIMIT, E8002, "--option: %s holds more than %zu bytes", name, LIMIT_SETTING);
-    else if (n < 0)
-        ok = err_sys(err, errno, E8002, "--option: cannot read %s", name);
-    else if (memchr(all.p ? all.p : "", 0, all.n) || !utf8_valid(all))
+
+    if (ok && (str_has(all, '\0') || !utf8_valid(all)))
         ok = err_set(err, ERR_INPUT, E8002, "--option: %s is no text", name);
-    else
+    if (ok)
         *out = arena_cstr(a, all);
     mem_wipe(text.p, text.n);
     buf_free(&text);
     return ok;
 }
 
-static bool values__from_file(const char *path, Arena *a, const char **out, Err *err)
+static bool values__from_file(const char *path, int cancel_fd, Arena *a, const char **out, Err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    /* Not to wait for a writer of a named pipe where no signal is seen. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (fd < 0)
         return err_sys(err, errno, E8002, "--option: cannot open %s", path);
-    bool ok = values__read(fd, path, a, out, err);
+    bool ok = values__read(fd, cancel_fd, path, a, out, err);
     close(fd);
     return ok;
 }
 
-bool values_settings(const Args *args, Arena *a, ValuesPairs *out, Err *err)
+bool values_take_input(const Args *args, Arena *a)
+{
+    const char *const *given;
+
+    for (size_t i = args_list(args, "option", a, &given); i > 0; i--)
+        if (str_ends(str_from(given[i - 1]), STR("=-")))
+            return true;
+    return false;
+}
+
+bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out, Err *err)
 {
     const char *const *given;
     size_t    n = args_list(args, "option", a, &given);
     abx_pair *pairs = arena_array(a, n + 1, sizeof *pairs);
+    bool      input = false;
 
     for (size_t i = 0; i < n; i++) {
         abx_pair *p = &pairs[i];
@@ -165,10 +188,13 @@ bool values_settings(const Args *args, Arena *a, ValuesPairs *out, Err *err)
         if (!p->value)
             return err_set(err, ERR_USAGE, E8002, "--option: '%s' is not KEY=VALUE", given[i]);
         if (strcmp(p->value, "-") == 0) {
-            if (!values__read(STDIN_FILENO, "standard input", a, &p->value, err))
+            if (input)
+                return err_set(err, ERR_USAGE, E8002, "--option: only one setting can be read from standard input");
+            input = true;
+            if (!values__read(STDIN_FILENO, cancel_fd, "standard input", a, &p->value, err))
                 return false;
         } else if (p->value[0] == '@') {
-            if (!values__from_file(p->value + 1, a, &p->value, err))
+            if (!values__from_file(p->value + 1, cancel_fd, a, &p->value, err))
                 return false;
         } else if (values__is_secret(p->key)) {
             err_set(err, ERR_USAGE, E8002, "--option: %s is a secret, and a command line can be read by others", p->key);

@@ -28,8 +28,12 @@ ABX_FN bool values_pairs(const Args *args, const char *option, Arena *a, ValuesP
  * and so never stands in a list of processes. Not set there: refused. */
 ABX_FN bool values_env(const Args *args, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
 
-/* --option: KEY=VALUE, KEY=@FILE, KEY=- for standard input. What is called a
- * key, a token, a secret or a password must come in one of the latter ways. */
-ABX_FN bool values_settings(const Args *args, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
+/* --option: KEY=VALUE, KEY=@FILE, KEY=- for standard input, once. What is
+ * called a key, a token, a secret or a password must come in one of the latter
+ * ways. ERR_CANCELLED: a signal came while it was read. */
+ABX_FN bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
+
+/* One of the settings is read from standard input. */
+ABX_FN bool values_take_input(const Args *args, Arena *a);
 
 #endif

@@ -51,6 +51,8 @@ USAGE = [
     ("--option novalue provider default", "--option: 'novalue' is not KEY=VALUE"),
     ("--option api_key=abcdefgh provider default", "--option: api_key is a secret"),
     ("--option api_key=@/no/such/file provider default", "--option: cannot open /no/such/file"),
+    ("--option a=- --option b=- provider default", "only one setting can be read from standard input"),
+    ("--option api_key=- sandbox upload x - /y", "cannot hold both the file and a setting"),
     ("help nothing", "There is no help on 'nothing'"),
     ("help sandbox nothing", "There is no help on 'sandbox nothing'"),
     ("version x", "Unexpected argument 'x'"),
@@ -88,6 +90,13 @@ def test_json_is_heard_wherever_it_stands(abx, where):
 def test_json_is_heard_behind_the_mistake(abx, line):
     ran = abx(*line.split())
     assert ran.status == 2 and ran.error["code"] == "E8002"
+
+
+def test_two_forms_contradict(abx):
+    for line in (["--json", "-o", "text", "version"], ["version", "--output=text", "--json"]):
+        ran = abx(*line)
+        assert ran.status == 2 and "contradict" in ran.error["message"]
+    assert abx("--json", "-o", "json", "version").status == 0
 
 
 def test_error_separators(abx):

@@ -183,6 +183,17 @@ def test_settings_by_option(osb, server, tmp_path):
     assert ran.status == 2 and ran.error["code"] == "E8002" and "nonsense" in ran.error["message"]
 
 
+@pytest.mark.parametrize("value", ["-", "@pipe"])
+def test_waiting_for_a_setting_can_be_interrupted(osb, tmp_path, value):
+    import signal
+    os.mkfifo(tmp_path / "pipe")
+    process = osb.start("--option", f"api_key={value}", "sandbox", "list")
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(5) == 130
+
+
 def test_debug_shows_requests_but_no_key(osb):
     ran = osb("--debug", "sandbox", "list", "--json")
     assert ran.status == 0 and b"/v1/sandboxes" in ran.err and KEY.encode() not in ran.err

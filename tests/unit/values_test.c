@@ -94,7 +94,7 @@ static void values_secret_test(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         assert_int_equal(values__is_secret(cases[i].key), cases[i].secret);
     assert_true(values_test_parse(words, &a, &args));
-    assert_false(values_settings(&args, &a, &got, &err));
+    assert_false(values_settings(&args, -1, &a, &got, &err));
     assert_int_equal(err.code, E8002);
     assert_null(strstr(err.text, "hunter2"));
     assert_non_null(strstr(err.hint, "api_key=@FILE"));
@@ -117,7 +117,7 @@ static bool values_test_file(size_t n, size_t *got_n)
     assert_true(write(fd, letters, n) == (ssize_t)n && write(fd, "\n", 1) == 1);
     close(fd);
     assert_true(values_test_parse(words, &a, &args));
-    bool ok = values_settings(&args, &a, &got, &err);
+    bool ok = values_settings(&args, -1, &a, &got, &err);
     *got_n = ok ? strlen(got.p[0].value) : 0;
     unlink(path);
     arena_free(&a);
