@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "base/time.h"
 #include "net/dial.h"
 #include "os/poll.h"
 #include "os/random.h"
@@ -150,6 +151,18 @@ static Str lifecycle__text(const Json *object, const char *key)
     return json_str(json_get(object, key));
 }
 
+/* How long it lives altogether, in seconds (a half goes to the even one), or -1
+ * where that is not known. */
+static int64_t lifecycle__life(Str from, Str to)
+{
+    int64_t begin, end;
+
+    if (!time_parse(from, &begin) || !time_parse(to, &end) || end <= begin)
+        return -1;
+    int64_t ms = end - begin, seconds = (ms + 499 + (ms / 1000 & 1)) / 1000;
+    return seconds ? seconds : -1;
+}
+
 static bool lifecycle__info(const Lifecycle *l, const Json *doc, Arena *a, SandboxInfo *out, Err *err)
 {
     const Json *status = json_get(doc, "status"), *metadata = json_get(doc, "metadata");
@@ -165,6 +178,7 @@ static bool lifecycle__info(const Lifecycle *l, const Json *doc, Arena *a, Sandb
     out->template = lifecycle__text(json_get(doc, "image"), "uri");
     out->started_at = lifecycle__text(doc, "createdAt");
     out->end_at = lifecycle__text(doc, "expiresAt");
+    out->timeout_s = lifecycle__life(out->started_at, out->end_at);
 
     Pair *pairs = arena_array(a, json_count(metadata), sizeof *pairs);
     for (size_t i = 0; metadata && metadata->type == JSON_OBJECT && i < metadata->count; i++)
