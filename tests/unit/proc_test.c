@@ -91,7 +91,7 @@ static void proc_fault_test(void **state)
 
 static void signal_test(void **state)
 {
-    int fd, signals[] = {SIGUSR1, SIGUSR2};
+    int fd = -1, signals[] = {SIGUSR1, SIGUSR2};
     Err err;
 
     (void)state;
