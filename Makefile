@@ -56,7 +56,7 @@ endif
 # Debian's musl-gcc cannot link a static-pie; gcc with our specs file can. Of
 # the system's headers it sees the kernel's alone ($(B)/kernel), never glibc's.
 MUSL_CC  := gcc -specs=vendor/musl-spie.specs -fPIE -isystem build/kernel
-HARDEN   := -fstack-protector-strong -fstack-clash-protection
+HARDEN   := -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero
 # Nothing unwinds in the shipped program, so it carries no tables for it.
 NOUNWIND := -fno-asynchronous-unwind-tables
 SAME     := -ffile-prefix-map=$(CURDIR)=.
@@ -127,7 +127,7 @@ $(B)/flags: export flags = $(UNIT)
 $(B)/vendor.flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$flags" | cmp -s - $@ || printf '%s\n' "$$flags" > $@
-$(B)/vendor.flags: export flags = $(VCC) $(VCC_aesni)
+$(B)/vendor.flags: export flags = $(VCC) $(foreach u,$(MBEDTLS_UNITS),$(u) $(VCC_$(u)))
 build/kernel/.ok:
 	@[ -e /usr/lib/x86_64-linux-musl/rcrt1.o ] || \
 	  { echo "make: musl is missing; run: sh tools/setup" >&2; exit 1; }
