@@ -1,6 +1,7 @@
 #include "agent/answer.h"
 
 #include "base/str.h"
+#include "base/time.h"
 #include "data/json.h"
 
 #include <errno.h>
@@ -74,10 +75,12 @@ void answer_sys(HttpdCall *c, int sys, const char *fmt, ...)
 
 void answer_time(struct timespec t, char out[static ANSWER_TIME])
 {
-    struct tm tm;
+    char text[TIME_SIZE] = "1970-01-01T00:00:00Z";
 
-    gmtime_r(&t.tv_sec, &tm);
-    size_t n = strftime(out, ANSWER_TIME, "%Y-%m-%dT%H:%M:%S", &tm);
+    if (!time_text((int64_t)t.tv_sec * 1000, false, text))
+        t.tv_nsec = 0;      /* a file from no year that can be written */
+    size_t n = strlen(text) - 1;
+    memcpy(out, text, n);
     if (t.tv_nsec) {
         n += (size_t)snprintf(out + n, ANSWER_TIME - n, ".%09ld", t.tv_nsec);
         while (out[n - 1] == '0')

@@ -5,13 +5,13 @@
 #include "base/limits.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "net/url.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef enum DownloadRange { DOWNLOAD_ALL, DOWNLOAD_PART, DOWNLOAD_OUTSIDE, DOWNLOAD_MALFORMED } DownloadRange;
@@ -47,27 +47,11 @@ static DownloadRange download__range(Str text, int64_t size, int64_t *from, int6
     return DOWNLOAD_PART;
 }
 
-/* IMF-fixdate (RFC 9110, 5.6.7), the only form that is still sent. */
-static void download__date(time_t t, char out[static 40])
-{
-    struct tm tm;
-
-    gmtime_r(&t, &tm);
-    strftime(out, 40, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-}
-
 static bool download__unchanged(const HttpdCall *c, time_t changed)
 {
-    Str       since = header_get(c->head.headers, "If-Modified-Since");
-    char      text[40];
-    struct tm tm = {0};
+    int64_t since;
 
-    if (since.n == 0 || since.n >= sizeof text)
-        return false;
-    memcpy(text, since.p, since.n);
-    text[since.n] = '\0';
-    const char *end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
-    return end && !*end && changed <= timegm(&tm);
+    return time_parse_http(header_get(c->head.headers, "If-Modified-Since"), &since) && changed <= since / 1000;
 }
 
 /* RFC 6266: a name that is not plain goes out percent-encoded, twice. */
@@ -122,7 +106,7 @@ static void download__no_range(HttpdCall *c, DownloadRange kind, Header name, in
 
 static void download__bytes(HttpdCall *c, int fd, const char *path, const struct stat *st)
 {
-    char    date[40], range[80];
+    char    date[TIME_HTTP_SIZE], range[80];
     int64_t from = 0, end = st->st_size;
     Str     asked = header_get(c->head.headers, "Range");
     Header  fields[4] = {{STR("Content-Disposition"), download__disposition(path, c->arena)}};
@@ -133,7 +117,7 @@ static void download__bytes(HttpdCall *c, int fd, const char *path, const struct
         download__no_range(c, kind, fields[0], st->st_size);
         return;
     }
-    download__date(st->st_mtim.tv_sec, date);
+    time_http((int64_t)st->st_mtim.tv_sec * 1000, date);
     fields[1] = (Header){STR("Last-Modified"), str_from(date)};
     if (kind == DOWNLOAD_ALL && download__unchanged(c, st->st_mtim.tv_sec)) {
         close(fd);

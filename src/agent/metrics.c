@@ -3,9 +3,9 @@
 #include "agent/answer.h"
 #include "agent/daemon.h"
 #include "base/mem.h"
+#include "base/num.h"
 #include "base/str.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -17,22 +17,35 @@ typedef struct MetricsWatch {
     LoopWatch  tick;
 } MetricsWatch;
 
+/* The next number of a line of /proc, which are words between blanks; 0 when
+ * there is none. */
+static uint64_t metrics__number(Str *line)
+{
+    Str      word;
+    uint64_t v;
+
+    while (str_cut(line, ' ', &word))
+        if (num_u64(str_trim(word), &v))
+            return v;
+    return 0;
+}
+
 /* Percent of processor time that was not idle since the last call. */
 static double metrics__busy(void)
 {
     static uint64_t last_all, last_idle;
-    uint64_t        v[8] = {0}, all = 0;
+    uint64_t        v[8], all = 0;
+    char            text[256];
     FILE           *f = fopen("/proc/stat", "re");
+    bool            ok = f && fgets(text, sizeof text, f) && str_starts(str_from(text), STR("cpu "));
 
-    if (!f)
+    if (f)
+        fclose(f);
+    if (!ok)
         return 0;
-    int n = fscanf(f, "cpu %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-                   &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7]);
-    fclose(f);
-    if (n < 4)
-        return 0;
+    Str line = str_from(text);
     for (size_t i = 0; i < COUNT_OF(v); i++)
-        all += v[i];
+        all += v[i] = metrics__number(&line);
     uint64_t idle = v[3] + v[4], d_all = all - last_all, d_idle = idle - last_idle;
     last_all = all;
     last_idle = idle;
@@ -41,15 +54,16 @@ static double metrics__busy(void)
 
 static void metrics__memory(double *total, double *used)
 {
-    char     line[128];
-    uint64_t kib, all = 0, available = 0;
+    char     text[128];
+    uint64_t all = 0, available = 0;
     FILE    *f = fopen("/proc/meminfo", "re");
 
-    while (f && fgets(line, sizeof line, f)) {
-        if (sscanf(line, "MemTotal: %" SCNu64, &kib) == 1)
-            all = kib;
-        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
-            available = kib;
+    while (f && fgets(text, sizeof text, f)) {
+        Str line = str_from(text);
+        if (str_starts(line, STR("MemTotal:")))
+            all = metrics__number(&line);
+        else if (str_starts(line, STR("MemAvailable:")))
+            available = metrics__number(&line);
     }
     if (f)
         fclose(f);

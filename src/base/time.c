@@ -99,16 +99,33 @@ bool time_parse(Str s, int64_t *unix_ms)
     return true;
 }
 
+static const char time__months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+
+void time_http(int64_t unix_ms, char out[static TIME_HTTP_SIZE])
+{
+    static const char days[] = "SunMonTueWedThuFriSat";
+    char      text[TIME_SIZE];
+    struct tm t;
+    time_t    seconds = unix_ms / 1000;
+
+    if (!time_text(unix_ms, false, text))
+        seconds = 0;
+    if (!gmtime_r(&seconds, &t))
+        BUG("a time within four digits of a year");
+    snprintf(out, TIME_HTTP_SIZE, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + t.tm_wday * 3, (unsigned)t.tm_mday % 100,
+             time__months + t.tm_mon * 3, (unsigned)(t.tm_year + 1900) % 10000, (unsigned)t.tm_hour % 100,
+             (unsigned)t.tm_min % 100, (unsigned)t.tm_sec % 100);
+}
+
 bool time_parse_http(Str s, int64_t *unix_ms)
 {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     char text[sizeof "2026-11-30T03:05:54Z"];
 
     if (s.n != 29 || memcmp(s.p + 3, ", ", 2) != 0 || memcmp(s.p + 25, " GMT", 4) != 0 || s.p[7] != ' ' ||
         s.p[11] != ' ' || s.p[16] != ' ')
         return false;
     for (unsigned month = 0; month < 12; month++)
-        if (memcmp(s.p + 8, months + month * 3, 3) == 0) {
+        if (memcmp(s.p + 8, time__months + month * 3, 3) == 0) {
             snprintf(text, sizeof text, "%.4s-%02u-%.2sT%.8sZ", s.p + 12, month + 1, s.p + 5, s.p + 17);
             return time_parse((Str){text, sizeof text - 1}, unix_ms);
         }

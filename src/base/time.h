@@ -17,6 +17,10 @@ ABX_SET bool time_parse(Str s, int64_t *unix_ms) ABX_CHECK;
  * "Mon, 30 Nov 2026 03:05:54 GMT". The day's name is not looked at. */
 ABX_FN bool time_parse_http(Str s, int64_t *unix_ms) ABX_CHECK;
 
+/* The same form, written. A time outside the years 0000 to 9999 becomes 1970. */
+enum { TIME_HTTP_SIZE = sizeof "Mon, 30 Nov 2026 03:05:54 GMT" };
+ABX_FN void time_http(int64_t unix_ms, char out[static TIME_HTTP_SIZE]);
+
 enum { TIME_SIZE = sizeof "2026-11-30T03:05:54.123Z" };
 
 /* UTC, "2026-11-30T03:05:54Z", or with milliseconds. False: outside the years

@@ -3,6 +3,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
+#include "os/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +14,6 @@
 #include <stdio.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef enum HttpdState {
@@ -87,13 +88,10 @@ static bool httpd__serving(const HttpdConn *k)
 
 static void httpd__date(Buf *out)
 {
-    char      text[64];
-    time_t    now = time(NULL);
-    struct tm t;
+    char text[TIME_HTTP_SIZE];
 
-    gmtime_r(&now, &t);
-    strftime(text, sizeof text, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &t);
-    buf_add(out, str_from(text));
+    time_http(clock_unix_ms(), text);
+    buf_addf(out, "Date: %s\r\n", text);
 }
 
 /* A request whose body is not read yet, and is long, is not read at all: the

@@ -38,7 +38,6 @@ bool tls_connect(Tls *t, Stream *under, Str host, int cancel_fd, Deadline deadli
 #include <psa/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum {
     TLS_IN = 64 << 10,              /* read at once: several records a call */
@@ -388,9 +387,7 @@ static const char *tls__alert(int kind)
 static bool tls__bad_certificate(TlsStream *t, Err *err)
 {
     uint32_t  flags = mbedtls_ssl_get_verify_result(&t->ssl);
-    char      date[32] = "?";
-    time_t    now = (time_t)(clock_unix_ms() / 1000);
-    struct tm tm;
+    char      date[TIME_SIZE] = "?";
 
     if (flags & (MBEDTLS_X509_BADCERT_KEY_USAGE | MBEDTLS_X509_BADCERT_EXT_KEY_USAGE)) {
         tls__fault(t);      /* found after tls__check() saw it */
@@ -398,10 +395,10 @@ static bool tls__bad_certificate(TlsStream *t, Err *err)
     }
     err_set(err, ERR_UNSENT, E5001, "the server's certificate is refused: %.*s",
             STR_ARG(t->faults.n ? buf_str(&t->faults) : STR("it cannot be verified")));
-    if (gmtime_r(&now, &tm))
-        strftime(date, sizeof date, "%Y-%m-%d %H:%M", &tm);
+    if (!time_text(clock_unix_ms(), false, date))
+        date[0] = '?';
     if (memmem(t->faults.p, t->faults.n, " valid before ", 14) || memmem(t->faults.p, t->faults.n, " expired on ", 12))
-        return err_hint(err, "Check the clock of this machine, too: it says %s UTC.", date);
+        return err_hint(err, "Check the clock of this machine, too: it says %s.", date);
     if (memmem(t->faults.p, t->faults.n, "self-signed", 11) || memmem(t->faults.p, t->faults.n, "trusted roots", 13))
         return err_hint(err, "If you trust its issuer, name the issuer's certificate with ABX_CA_FILE.");
     return false;

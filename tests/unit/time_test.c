@@ -103,6 +103,17 @@ static void time_http_test(void **state)
     assert_true(time_parse_http(guard_copy(STR("Mon, 30 Nov 2026 02:55:41 GMT")), &ms));
     assert_true(ms == 1796007341000);
     assert_true(time_parse_http(STR("Thu, 01 Jan 1970 00:00:00 GMT"), &ms) && ms == 0);
+
+    static const struct { int64_t ms; const char *text; } written[] = {
+        {0, "Thu, 01 Jan 1970 00:00:00 GMT"}, {1796007341999, "Mon, 30 Nov 2026 02:55:41 GMT"},
+        {951827696000, "Tue, 29 Feb 2000 12:34:56 GMT"}, {253402300799000, "Fri, 31 Dec 9999 23:59:59 GMT"},
+        {253402300800000, "Thu, 01 Jan 1970 00:00:00 GMT"},
+    };
+    for (size_t i = 0; i < COUNT_OF(written); i++) {
+        char text[TIME_HTTP_SIZE];
+        time_http(written[i].ms, text);
+        assert_string_equal(text, written[i].text);
+    }
 }
 
 static const struct CMUnitTest time_tests[] = {
