@@ -113,7 +113,7 @@ static bool cmd_sandbox__create_options(const Run *r, abx_create_options *o, Err
     return cmd_sandbox__entrypoint(r, o, err);
 }
 
-/* Ctrl-C arrived while the last answer did: nobody has seen the id yet. */
+/* Ctrl-C arrived with the last answer or behind it: nobody has seen the id yet. */
 static int cmd_sandbox__take_back(Run *r, abx_sandbox *box)
 {
     abx_error e = {.kind = ABX_CANCELLED, .code = "E0000"}, unheard;
@@ -149,7 +149,9 @@ static int cmd_sandbox__created(Run *r, abx_sandbox *box)
         buf_addc(&text, '\n');
     bool told = output_result(&r->out, buf_str(&text), &err);
     buf_free(&text);
-    return told ? 0 : cmd_sandbox__name(r, box, &err);
+    if (told)
+        return 0;
+    return err.kind == ERR_CANCELLED ? cmd_sandbox__take_back(r, box) : cmd_sandbox__name(r, box, &err);
 }
 
 int cmd_sandbox_create(Run *r)

@@ -146,6 +146,8 @@ def test_kill_several(osb, server):
     ran = osb("sandbox", "rm", "a", "gone", "b", "--json")
     assert ran.status == 0 and [(d["sandbox_id"], d["killed"]) for d in ran.doc] == [("a", True), ("gone", False), ("b", True)]
     assert osb("sandbox", "kill", "a", "b").out == b"a was gone\nb was gone\n"
+    ran = osb("sandbox", "kill", "nosuch:a", "nosuch:b", "--json")
+    assert ran.status == 4 and ran.out == b"" and ran.err.count(b"E8001") == 2
     server.box("a")
     ran = osb("--provider", "opensandbox", "sandbox", "kill", "alicloud-express:x", "a", "--json")
     assert ran.status == 2 and ran.error["code"] == "E8030" and ran.doc == [{"sandbox_id": "a", "killed": True}]
@@ -218,6 +220,13 @@ def test_exec_passes_output_and_code(box, server):
     assert ran.status == 0 and list(ran.doc) == ["exit_code", "stdout", "stderr", "duration_ms"]
     assert (ran.doc["exit_code"], ran.doc["stdout"], ran.doc["stderr"]) == (3, "out\n\n", "err\n")
     assert isinstance(ran.doc["duration_ms"], int)
+
+
+def test_exec_keeps_the_order_of_both_outputs(box, server):
+    events = [event(type="stdout" if i % 3 else "stderr", text=f"{i}") for i in range(50)]
+    server.commands["mixed"] = [*events, exited(0)]
+    ran = box("box-1", "mixed", stderr=subprocess.STDOUT)
+    assert ran.out.split() == [b"%d" % i for i in range(50)]
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 124, 125, 126, 127, 255])
