@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { FS_FLUSH = 4 << 20 };
+
 static bool fs__failed(Err *err, int sys, const char *what, const char *path)
 {
     err_sys(err, sys, E0000, "cannot %s %s", what, path);
@@ -128,8 +130,21 @@ bool fs_temp_open(const char *path, int mode, FsTemp *out, Err *err)
     return true;
 }
 
+/* Have the disk begin while the rest is still coming, so that the wait for it
+ * at the end is short. A file system that cannot is waited for as ever. */
+static void fs__temp_flush(FsTemp *t)
+{
+    int64_t n = t->written - t->flushing;
+
+    if (!t->temp || n < FS_FLUSH)
+        return;
+    (void)sync_file_range(t->fd, t->flushing, n, SYNC_FILE_RANGE_WRITE);
+    t->flushing = t->written;
+}
+
 bool fs_temp_write(FsTemp *t, Str bytes, Err *err)
 {
+    t->written += (int64_t)bytes.n;
     while (bytes.n) {
         ssize_t n = write(t->fd, bytes.p, bytes.n);
         if (n < 0 && errno != EINTR)
@@ -137,6 +152,7 @@ bool fs_temp_write(FsTemp *t, Str bytes, Err *err)
         if (n > 0)
             str_skip(&bytes, (size_t)n);
     }
+    fs__temp_flush(t);
     return true;
 }
 

@@ -28,6 +28,8 @@ typedef struct FsTemp {
     int   fd;           /* -1: closed */
     char *path;         /* what it becomes */
     char *temp;         /* where it is until then; NULL: written directly */
+    int64_t written;
+    int64_t flushing;   /* so much of it is on its way to the disk already */
 } FsTemp;
 
 /* A new file beside `path`, under a name that nobody can foresee. mode -1: that
