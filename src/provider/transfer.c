@@ -225,6 +225,27 @@ static bool transfer__count(void *ctx, char *p, size_t cap, size_t *n, Err *err)
     return true;
 }
 
+typedef struct TransferBody {
+    Source  inner;
+    int64_t sent;
+    Client *http;
+} TransferBody;
+
+/* Once the whole body is on its way the daemon will store it, whatever becomes
+ * of this connection, and only its answer tells when the file can be removed.
+ * So nothing cancels between the end of the body and the answer. */
+static bool transfer__body(void *ctx, char *p, size_t cap, size_t *n, Err *err)
+{
+    TransferBody *b = ctx;
+
+    if (!b->inner.read(b->inner.ctx, p, cap, n, err))
+        return false;
+    b->sent += (int64_t)*n;
+    if (*n == 0 || b->sent == b->inner.size)
+        client_cancel_fd(b->http, -1);
+    return true;
+}
+
 static bool transfer__send(Execd *x, Str temporary, int mode, TransferCount *count, Arena *a, Deadline d, Err *err)
 {
     MultipartUpload upload;
@@ -245,8 +266,12 @@ static bool transfer__send(Execd *x, Str temporary, int mode, TransferCount *cou
     if (over)
         return err_set(err, ERR_LIMIT, E8002, "the path in the sandbox is too long");
     random_hex(boundary, 32);
-    Source    body = multipart_upload(&upload, a, str_from(boundary), metadata,
-                                      (Source){transfer__count, count, count->inner.size});
+    TransferBody whole = {
+        .inner = multipart_upload(&upload, a, str_from(boundary), metadata,
+                                  (Source){transfer__count, count, count->inner.size}),
+        .http = x->server->http,
+    };
+    Source    body = {transfer__body, &whole, whole.inner.size};
     ExecdCall call = {.method = "POST",
                       .path = "/files/upload",
                       .body = &body,
@@ -255,7 +280,9 @@ static bool transfer__send(Execd *x, Str temporary, int mode, TransferCount *cou
                       .code = E4000,
                       .deadline = d,
                       .idle_ms = LIMIT_STORE_MS};
-    return execd_ask(x, &call, a, &reply, err);
+    bool ok = execd_ask(x, &call, a, &reply, err);
+    client_cancel_fd(x->server->http, x->server->host->cancel_fd);
+    return ok;
 }
 
 /* The new content lies whole at `temporary`: put it under its name. */
