@@ -26,7 +26,12 @@ def wanted(config):
     return config.getoption("--daemon") or list(rigs.DAEMONS)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
+    # Not the folder that all test programs of a user share and clean up after one another.
+    if not config.option.basetemp:
+        rigs.RUN.mkdir(exist_ok=True)
+        config.option.basetemp = str(rigs.RUN / "tmp")
     config.addinivalue_line("markers", "stock: what only the stock daemon does")
     config.addinivalue_line("markers", "paired: too slow for every combination; each route with one image")
 
