@@ -59,7 +59,10 @@ def test_not_found(mode, words):
 def test_a_deadline_holds_while_a_name_is_looked_up(mode):
     seen = ask(mode, "sandboxes.example", timeout="1")
     assert seen["status"] in (1, 5) and seen["took"] < 3, seen
-    assert "the name sandboxes.example was not found in time" in seen["err"], seen
+    words = ["the name sandboxes.example was not found in time"]
+    if mode == "junk":      # a C library may see at once that this is no answer
+        words.append("the name sandboxes.example could not be looked up")
+    assert any(w in seen["err"] for w in words), seen
 
 
 def test_ctrl_c_ends_a_lookup():

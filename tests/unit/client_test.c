@@ -42,7 +42,7 @@ static void client_test__end(ClientTest *t)
 
 static ClientRequest client_test__request(ClientTest *t, const char *method)
 {
-    ClientRequest r = {.method = method, .deadline = clock_after(2000)};
+    ClientRequest r = {.method = method, .deadline = clock_after(60000)};
     Err           err;
 
     assert_true(url_parse(STR("http://h:8080/p?q=1"), &t->a, &r.url, &err));
@@ -62,7 +62,7 @@ static const char *client_test__run(ClientTest *t, const ClientRequest *r, size_
     bool ok = client_open(t->client, r, &x, &err);
     if (ok) {
         buf_addf(&t->got, "%d ", client_status(x));
-        while ((ok = client_read(x, p, cap, &n, clock_after(2000), &err)) && n)
+        while ((ok = client_read(x, p, cap, &n, clock_after(60000), &err)) && n)
             buf_add(&t->got, (Str){p, n});
     } else {
         assert_null(x);
@@ -359,7 +359,7 @@ static void client_early_test(void **state)
         client_test__begin(&t);
         ClientRequest r = client_test__request(&t, "POST");
         r.body = &source;
-        r.deadline = clock_after(300);
+        r.deadline = clock_after(strstr(cases[i].want, "in time") ? 300 : 60000);
         if (strcmp(client_test__run(&t, &r, 100), cases[i].want) != 0)
             fail_msg("row %zu: %s", i, t.got.p);
         bool whole = strcmp(cases[i].want, "200 ") == 0;
@@ -559,7 +559,7 @@ static void client_waiting_test(void **state)
         client_test__begin(&t);
         ClientRequest r = client_test__request(&t, "GET");
         int64_t    began = clock_mono_ms();
-        Deadline   until = clock_after(i % 3 == 0 ? 50 : 5000);
+        Deadline   until = clock_after(i % 3 == 0 ? 50 : 60000);
         if (!in_body)
             r.deadline = until;
         r.idle_ms = i % 3 == 1 ? 50 : 0;
@@ -580,7 +580,7 @@ static void client_waiting_test(void **state)
         assert_string_equal(err.text, i % 3 == 2 ? "interrupted" : i % 3 == 1 ? "h:8080: not a byte moved for 0.05 s"
                                       : in_body ? "h:8080: the answer did not come to its end in time"
                                                 : "h:8080: no answer came in time");
-        assert_in_range(clock_mono_ms() - began, i % 3 == 2 ? 0 : 50, 1500);
+        assert_in_range(clock_mono_ms() - began, i % 3 == 2 ? 0 : 50, 30000);
         assert_true(t.scripts[0].closed);
         client_test__end(&t);
     }

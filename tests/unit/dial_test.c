@@ -67,7 +67,7 @@ static void dial_lookup_child_test(void **state)
     int           cancel[2];
 
     (void)state;
-    assert_false(lookup_host(STR(long_part), 1, -1, clock_after(5000), out, &n, &err));
+    assert_false(lookup_host(STR(long_part), 1, -1, clock_after(60000), out, &n, &err));
     assert_int_equal(err.kind, ERR_UNSENT);
     assert_int_equal(err.code, E5001);
     assert_non_null(strstr(err.text, "there is no host named aaaaaaaa"));
@@ -76,12 +76,12 @@ static void dial_lookup_child_test(void **state)
 
     assert_int_equal(pipe(cancel), 0);
     assert_int_equal(write(cancel[1], "x", 1), 1);
-    assert_false(lookup_host(STR(long_part), 1, cancel[0], clock_after(5000), out, &n, &err));
+    assert_false(lookup_host(STR(long_part), 1, cancel[0], clock_after(60000), out, &n, &err));
     assert_int_equal(err.kind, ERR_CANCELLED);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     close(cancel[0]);
     close(cancel[1]);
-    assert_false(lookup_host(STR("a\nb"), 1, -1, clock_after(5000), out, &n, &err));
+    assert_false(lookup_host(STR("a\nb"), 1, -1, clock_after(60000), out, &n, &err));
 }
 
 static void dial_stream_test(void **state)
@@ -97,7 +97,7 @@ static void dial_stream_test(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         Url url = dial_test__url(&a, i ? "http://localhost" : "ws://127.0.0.1", port);
-        assert_true(dial_stream(d, &url, -1, clock_after(5000), &s, &err));
+        assert_true(dial_stream(d, &url, -1, clock_after(60000), &s, &err));
         int       peer = accept(listening, NULL, NULL), fd = stream_want(s, STREAM_READ).fd;
         socklen_t size = sizeof one;
         assert_true(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, &size) == 0 && one);
@@ -109,11 +109,11 @@ static void dial_stream_test(void **state)
         assert_true(stream_write(s, "ping", 4, &n, &err) == STEP_DONE && n == 4);
         assert_int_equal(recv(peer, p, sizeof p, 0), 4);
         assert_int_equal(send(peer, "pong!", 5, 0), 5);
-        assert_true(stream_wait(s, STREAM_READ, -1, clock_after(2000), &err));
+        assert_true(stream_wait(s, STREAM_READ, -1, clock_after(60000), &err));
         assert_true(stream_read(s, p, sizeof p, &n, &err) == STEP_DONE && n == 5);
         if (i) {        /* an orderly end, then a write that nobody reads: an error, no signal */
             close(peer);
-            assert_true(stream_wait(s, STREAM_READ, -1, clock_after(2000), &err));
+            assert_true(stream_wait(s, STREAM_READ, -1, clock_after(60000), &err));
             assert_true(stream_read(s, p, sizeof p, &n, &err) == STEP_DONE && n == 0);
             Step step = STEP_DONE;
             for (int k = 0; k < 100 && step != STEP_ERR; k++, usleep(1000))
@@ -123,7 +123,7 @@ static void dial_stream_test(void **state)
             struct linger hard = {1, 0};
             setsockopt(peer, SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
             close(peer);
-            assert_true(stream_wait(s, STREAM_READ, -1, clock_after(2000), &err));
+            assert_true(stream_wait(s, STREAM_READ, -1, clock_after(60000), &err));
             assert_int_equal(stream_read(s, p, sizeof p, &n, &err), STEP_ERR);
             assert_string_equal(err.text, "the connection was reset");
         }
@@ -148,7 +148,7 @@ static void dial_refused_test(void **state)
     static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]"};
     for (size_t i = 0; i < COUNT_OF(hosts); i++) {
         Url url = dial_test__url(&a, arena_fmt(&a, "http://%s", hosts[i]).p, port);
-        assert_false(dial_stream(d, &url, -1, clock_after(5000), &s, &err));
+        assert_false(dial_stream(d, &url, -1, clock_after(60000), &s, &err));
         snprintf(want, sizeof want, "cannot connect to %s:%d: ", hosts[i], port);
         if (!str_starts(str_from(err.text), str_from(want)) || err.kind != ERR_UNSENT || err.code != E5001)
             fail_msg("%s", err.text);
@@ -157,7 +157,7 @@ static void dial_refused_test(void **state)
     }
 #ifdef ABX_TLS_NONE
     Url url = dial_test__url(&a, "https://127.0.0.1", port);
-    assert_false(dial_stream(d, &url, -1, clock_after(5000), &s, &err));
+    assert_false(dial_stream(d, &url, -1, clock_after(60000), &s, &err));
     assert_string_equal(err.text, "this abx was built without TLS");
 #endif
     close(bound);
@@ -186,9 +186,9 @@ static void dial_silent_test(void **state)
     assert_int_equal(pipe(cancel), 0);
     assert_int_equal(write(cancel[1], "x", 1), 1);
     int64_t began = clock_mono_ms();
-    assert_false(dial_stream(d, &url, cancel[0], clock_after(5000), &s, &err));
+    assert_false(dial_stream(d, &url, cancel[0], clock_after(60000), &s, &err));
     assert_int_equal(err.kind, ERR_CANCELLED);
-    assert_true(clock_mono_ms() - began < 2000);
+    assert_true(clock_mono_ms() - began < 30000);
     while (n)
         stream_close(held[--n]);
     close(cancel[0]);
