@@ -86,6 +86,7 @@ static const char topics__providers[] =
     "  entrypoint          what keeps a sandbox running; automatic\n"
     "  use_server_proxy    true: reach sandboxes through the server alone\n"
     "  cpu, memory         limits of a sandbox, such as 500m and 512Mi\n"
+    "  ready_timeout       seconds in which a new sandbox must answer; 30\n"
     "\n"
     "A sandbox is named ID, or PROVIDER:ID to be sure.\n";
 

@@ -212,6 +212,14 @@ def test_each_topic(abx, topic):
     assert max(map(len, ran.out.decode().splitlines())) <= 80
 
 
+def test_help_names_every_setting(abx):
+    from conftest import ROOT
+    source = (ROOT / "src/provider/opensandbox.c").read_text()
+    settings = re.findall(r'^    \{"(\w+)", FIELD_', source, re.M)
+    text = abx("help", "providers").out.decode()
+    assert len(settings) >= 8 and all(re.search(rf"^  .*\b{s}\b", text, re.M) for s in settings), settings
+
+
 def test_help_as_json(abx):
     for line in (["help"], ["help", "exit-codes"], ["sandbox", "exec", "--help"]):
         assert abx("--json", *line).doc == {"help": abx(*line).out.decode()}
