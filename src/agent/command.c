@@ -89,17 +89,32 @@ void command_free_all(Daemon *d)
     d->commands.first = NULL;
 }
 
+/* Send what was written to d->events. */
+static void command__send(Command *x)
+{
+    Buf *events = &x->daemon->events;
+
+    httpd_write(x->call, buf_str(events));
+    if (events->cap > LIMIT_HTTPD_ROOM * 2)
+        buf_free(events);
+    buf_clear(events);
+}
+
 /* Turn bytes into events while there is room; false when there is none left. */
 static bool command__emit(Command *x, CommandOut *o, Str *in, bool last)
 {
+    Buf       *events = &x->daemon->events;
+    size_t     room = httpd_room(x->call);
+    char       stamp[EVENT_STAMP];
     LinesPiece piece;
+    Step       step = STEP_DONE;
 
-    while (httpd_room(x->call)) {
-        if (lines_next(&o->lines, in, last, &piece) != STEP_DONE)
-            return true;
-        event_output(x->call, o->type, &piece);
-    }
-    return false;
+    event_stamp(stamp);
+    while (events->n < room && (step = lines_next(&o->lines, in, last, &piece)) == STEP_DONE)
+        event_output(events, o->type, &piece, stamp, *x->call->arena);
+    if (events->n)
+        command__send(x);
+    return room && step == STEP_MORE;
 }
 
 /* One read: bytes, 0 at the end of the pipe, -1 when there are none now. */
@@ -192,9 +207,10 @@ static void command__conclude(Command *x)
     event_result(x->status, &code, text);
     snprintf(value, sizeof value, "%d", code);
     if (code == 0)
-        event_complete(x->call, clock_mono_ms() - x->began_ms);
+        event_complete(&x->daemon->events, clock_mono_ms() - x->began_ms);
     else
-        event_error(x->call, value, text, WIFSIGNALED(x->status) ? WTERMSIG(x->status) : 0, x->timed_out);
+        event_error(&x->daemon->events, value, text, WIFSIGNALED(x->status) ? WTERMSIG(x->status) : 0, x->timed_out);
+    command__send(x);
     httpd_finish(x->call);
 }
 
@@ -218,8 +234,10 @@ static void command__ping(LoopWatch *w, short revents)
 
     (void)revents;
     w->deadline = clock_after(LIMIT_AGENT_PING_MS);
-    if (x->call && httpd_room(x->call))
-        event_text(x->call, "ping", STR("pong"));
+    if (!x->call || !httpd_room(x->call))
+        return;
+    event_text(&x->daemon->events, "ping", STR("pong"));
+    command__send(x);
 }
 
 /* --- the end of a process --- */
@@ -488,8 +506,9 @@ static void command__start_stream(Command *x, HttpdCall *c)
     c->ctx = x;
     x->call = c;
     httpd_start(c, 200, fields, COUNT_OF(fields), -1);
-    event_text(c, "init", str_from(x->id));
-    event_text(c, "ping", STR("pong"));
+    event_text(&x->daemon->events, "init", str_from(x->id));
+    event_text(&x->daemon->events, "ping", STR("pong"));
+    command__send(x);
 }
 
 /* It runs: watch it. */
@@ -502,7 +521,8 @@ static void command__started(Command *x, const CommandWish *wish)
     }
     if (x->background) {
         x->told = true;
-        event_complete(x->call, clock_mono_ms() - x->began_ms);
+        event_complete(&x->daemon->events, clock_mono_ms() - x->began_ms);
+        command__send(x);
         httpd_finish(x->call);
         return;
     }
@@ -521,7 +541,8 @@ static void command__failed(Command *x, const Err *err)
     x->status = 255 << 8;
     snprintf(text, sizeof text, "fork/%.900s", err->text);
     x->fault = mem_str(str_from(err->kind == ERR_NOT_FOUND ? err->text : text));
-    event_error(x->call, x->fault, x->fault, 0, false);
+    event_error(&x->daemon->events, x->fault, x->fault, 0, false);
+    command__send(x);
     httpd_finish(x->call);
 }
 

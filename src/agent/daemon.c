@@ -76,6 +76,7 @@ static void daemon__free(Daemon *d)
         httpd_free(d->httpd);
     command_free_all(d);
     loop_free(&d->loop);
+    buf_free(&d->events);
     mem_free(d);
 }
 
@@ -110,6 +111,7 @@ int daemon_main(int argc, char **argv)
         return refused;
     proc_std_fds();
     daemon__raise_files(d);
+    d->events = buf_make(LIMIT_HTTPD_OUT);
     d->token = str_from(getenv("EXECD_ACCESS_TOKEN"));
     bool ok = daemon__serve(d, &o, &err);
     if (!ok)

@@ -15,6 +15,7 @@ typedef struct Daemon {
     Str       token;            /* EXECD_ACCESS_TOKEN; empty: none is asked for */
     struct rlimit files;        /* RLIMIT_NOFILE as it was, for children */
     Commands  commands;
+    Buf       events;           /* written here, then sent together */
     bool      ending;           /* SIGTERM came */
     char      scratch[LIMIT_COPY_BLOCK];    /* for one read, never kept over a call */
 } Daemon;

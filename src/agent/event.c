@@ -1,7 +1,6 @@
 #include "agent/event.h"
 
 #include "base/base64.h"
-#include "base/limits.h"
 #include "base/str.h"
 #include "data/json.h"
 #include "os/clock.h"
@@ -20,68 +19,71 @@ static JsonOut event__begin(Buf *b, const char *type)
     return w;
 }
 
-static void event__stamp(JsonOut *w)
+static void event__end(JsonOut *w)
+{
+    json_end(w, '}');
+    buf_add(w->to, STR("\n\n"));
+}
+
+static void event__now(JsonOut *w)
 {
     json_key(w, "timestamp");
     json_put_int(w, clock_unix_ms());
 }
 
-static void event__end(JsonOut *w, HttpdCall *c)
+void event_text(Buf *to, const char *type, Str text)
 {
-    json_end(w, '}');
-    buf_add(w->to, STR("\n\n"));
-    httpd_write(c, buf_str(w->to));
-    buf_free(w->to);
-}
-
-void event_text(HttpdCall *c, const char *type, Str text)
-{
-    Buf     b = buf_make(LIMIT_HTTPD_OUT);
-    JsonOut w = event__begin(&b, type);
+    JsonOut w = event__begin(to, type);
 
     json_key(&w, "text");
     json_put_str(&w, text);
-    event__stamp(&w);
-    event__end(&w, c);
+    event__now(&w);
+    event__end(&w);
 }
 
-void event_output(HttpdCall *c, const char *type, const LinesPiece *piece)
+void event_stamp(char stamp[static EVENT_STAMP])
 {
-    Buf     b = buf_make(LIMIT_HTTPD_OUT);
-    JsonOut w = event__begin(&b, type);
-    Arena   scratch = *c->arena;
+    snprintf(stamp, EVENT_STAMP, "%lld", (long long)clock_unix_ms());
+}
 
+/* There are millions of these, so their fixed parts are copied as they are. */
+void event_output(Buf *to, const char *type, const LinesPiece *piece, const char *stamp, Arena scratch)
+{
+    buf_add(to, STR("{\"type\":\""));
+    buf_add(to, str_from(type));
+    buf_addc(to, '"');
     if (piece->text.p) {
-        json_key(&w, "text");
+        JsonOut w = json_out(to, JSON_COMPACT);
+        buf_add(to, STR(",\"text\":"));
         json_put_str(&w, piece->text);
     }
-    event__stamp(&w);
+    buf_add(to, STR(",\"timestamp\":"));
+    buf_add(to, str_from(stamp));
     if (piece->odd) {
-        json_key(&w, "b64");
-        json_put_str(&w, base64_encode(&scratch, piece->bytes));
+        buf_add(to, STR(",\"b64\":\""));
+        buf_add(to, base64_encode(&scratch, piece->bytes));
+        buf_addc(to, '"');
     }
-    event__end(&w, c);
+    buf_add(to, STR("}\n\n"));
 }
 
-void event_complete(HttpdCall *c, int64_t ms)
+void event_complete(Buf *to, int64_t ms)
 {
-    Buf     b = buf_make(LIMIT_HTTPD_OUT);
-    JsonOut w = event__begin(&b, "execution_complete");
+    JsonOut w = event__begin(to, "execution_complete");
 
     if (ms) {
         json_key(&w, "execution_time");
         json_put_int(&w, ms);
     }
-    event__stamp(&w);
-    event__end(&w, c);
+    event__now(&w);
+    event__end(&w);
 }
 
-void event_error(HttpdCall *c, const char *value, const char *trace, int signo, bool timed_out)
+void event_error(Buf *to, const char *value, const char *trace, int signo, bool timed_out)
 {
-    Buf     b = buf_make(LIMIT_HTTPD_OUT);
-    JsonOut w = event__begin(&b, "error");
+    JsonOut w = event__begin(to, "error");
 
-    event__stamp(&w);
+    event__now(&w);
     json_key(&w, "error");
     json_begin(&w, '{');
     json_key(&w, "ename");
@@ -101,7 +103,7 @@ void event_error(HttpdCall *c, const char *value, const char *trace, int signo, 
         json_key(&w, "timed_out");
         json_put_bool(&w, true);
     }
-    event__end(&w, c);
+    event__end(&w);
 }
 
 static const char *event__signal(int signo)

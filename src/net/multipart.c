@@ -232,36 +232,45 @@ static Step multipart__head(Multipart *m, Str *in, MultipartEvent *ev, Err *err)
     return STEP_MORE;
 }
 
+/* How many bytes at the front of *in cannot belong to a delimiter. A CR stands
+ * nowhere in one but at its start, so each CR is a try of its own. */
+static size_t multipart__plain(const Multipart *m, Str in)
+{
+    size_t at = 0;
+
+    while (at < in.n) {
+        at += str_find((Str){in.p + at, in.n - at}, '\r');
+        size_t left = in.n - at;
+        if (memcmp(in.p + at, m->delimiter, left < m->length ? left : m->length) == 0)
+            break;
+        at++;
+    }
+    return at;
+}
+
 /* Bytes of a part up to the next delimiter. STEP_DONE with *data empty when
- * the delimiter is complete. A CR stands nowhere in a delimiter but at its
- * start, so after a mismatch only the byte at hand can begin a new one. */
+ * the delimiter is complete. */
 static Step multipart__until(Multipart *m, Str *in, Str *data)
 {
     *data = (Str){0};
-    while (in->n) {
-        if (m->matched == 0) {
-            size_t n = str_find(*in, '\r');
-            if (n > 0) {
-                *data = (Str){in->p, n};
-                str_skip(in, n);
-                return STEP_DONE;
-            }
-        }
-        while (in->n && m->matched < m->length && in->p[0] == m->delimiter[m->matched]) {
-            m->matched++;
-            str_skip(in, 1);
-        }
-        if (m->matched == m->length) {
-            m->matched = 0;
+    if (m->matched == 0) {
+        size_t n = multipart__plain(m, *in);
+        *data = (Str){in->p, n};
+        str_skip(in, n);
+        if (n)
             return STEP_DONE;
-        }
-        if (in->n) {                            /* it was data after all */
-            *data = (Str){m->delimiter, m->matched};
-            m->matched = 0;
-            return STEP_DONE;
-        }
     }
-    return STEP_MORE;
+    while (in->n && m->matched < m->length && in->p[0] == m->delimiter[m->matched]) {
+        m->matched++;
+        str_skip(in, 1);
+    }
+    if (m->matched < m->length) {
+        if (in->n == 0)
+            return STEP_MORE;
+        *data = (Str){m->delimiter, m->matched};    /* it was data after all */
+    }
+    m->matched = 0;
+    return STEP_DONE;
 }
 
 static Step multipart__bad_line(Err *err)
