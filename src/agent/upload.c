@@ -30,15 +30,22 @@ typedef struct Upload {
     bool        over;       /* the last delimiter came */
 } Upload;
 
+/* What was written so far, and is in no place yet, goes away. */
+static void upload__drop(Upload *u)
+{
+    u->failed = true;
+    for (size_t i = 0; i < u->count; i++)
+        place_free(&u->items[i].place);
+}
+
 static void upload__gone(HttpdCall *c, bool whole)
 {
     Upload *u = c->ctx;
 
     (void)whole;
-    for (size_t i = 0; i < u->count; i++) {
-        place_free(&u->items[i].place);
+    upload__drop(u);
+    for (size_t i = 0; i < u->count; i++)
         mem_free(u->items[i].path);
-    }
     mem_free(u->items);
     multipart_free(&u->parser);
     buf_free(&u->metadata);
@@ -47,13 +54,13 @@ static void upload__gone(HttpdCall *c, bool whole)
 
 static void upload__refuse(Upload *u, const char *code, const char *text)
 {
-    u->failed = true;
+    upload__drop(u);
     answer_error(u->call, 400, code, "%s", text);
 }
 
 static void upload__fail(Upload *u, const char *what, const char *path, const Err *err)
 {
-    u->failed = true;
+    upload__drop(u);
     answer_error(u->call, 500, "RUNTIME_ERROR", "%s %s. %s", what, path, err->text);
 }
 

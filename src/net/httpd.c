@@ -794,8 +794,9 @@ static bool httpd__evict(Httpd *h)
 {
     HttpdConn *oldest = NULL;
 
+    /* The list begins with the newest. */
     for (HttpdConn *k = h->conns; k; k = k->next)
-        if (k->state == HTTPD_HEAD && http_head_idle(&k->reader) && (!oldest || k->read_by < oldest->read_by))
+        if (k->state == HTTPD_HEAD && http_head_idle(&k->reader) && (!oldest || k->read_by <= oldest->read_by))
             oldest = k;
     if (oldest)
         httpd__drop(oldest);
