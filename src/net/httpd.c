@@ -789,15 +789,18 @@ void httpd_adopt(Httpd *h, int fd)
 
 /* --- listening ------------------------------------------------------------------ */
 
-/* No descriptor is left: the connection that rested longest makes room. */
+/* No descriptor is left: the connection that rested longest makes room. One
+ * that came just now may have a request on its way. */
 static bool httpd__evict(Httpd *h)
 {
     HttpdConn *oldest = NULL;
+    Deadline   rested = clock_after(LIMIT_HTTPD_KEEP_MS - 1000);
 
-    /* The list begins with the newest. */
     for (HttpdConn *k = h->conns; k; k = k->next)
-        if (k->state == HTTPD_HEAD && http_head_idle(&k->reader) && (!oldest || k->read_by <= oldest->read_by))
+        if (k->state == HTTPD_HEAD && http_head_idle(&k->reader) && k->read_by <= rested) {
             oldest = k;
+            rested = k->read_by;
+        }
     if (oldest)
         httpd__drop(oldest);
     return oldest != NULL;
@@ -815,13 +818,17 @@ static void httpd__accept(LoopWatch *w, short revents)
         int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             httpd_adopt(h, fd);
-        } else if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && !httpd__evict(h)) {
+            continue;
+        }
+        if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        bool full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+        /* Only at first: a full table is said also where nobody waits any more. */
+        if (full && i == 0 && !httpd__evict(h)) {
             w->events = 0;                          /* looked at again in a while */
             w->deadline = clock_after(100);
-            return;
-        } else if (errno != EMFILE && errno != EINTR && errno != ECONNABORTED) {
-            return;
         }
+        return;
     }
 }
 

@@ -153,6 +153,7 @@ def test_without_descriptors(tmp_path):
     a = Agent(tmp_path, limits=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
     try:
         resting = [a.connect() for _ in range(60)]
+        time.sleep(1.2)
         for _ in range(5):
             assert a.request("GET", "/ping").status == 200
         for s in resting:
