@@ -32,6 +32,7 @@
 #include "data/dotenv.c"
 #include "data/shell.c"
 #include "data/clean.c"
+#include "data/glob.c"
 #include "data/gzip.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"

@@ -8,12 +8,12 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "data/glob.h"
 #include "data/json.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +136,7 @@ static void dirs__step(DirsWalk *w)
         return;
     }
     bool folder = S_ISDIR(st.st_mode);
-    if (w->pattern ? !folder && fnmatch(w->pattern, name, 0) == 0 : true)
+    if (w->pattern ? !folder && glob_match(str_from(w->pattern), str_from(name)) : true)
         dirs__write_entry(w, &st);
     if (folder && w->depth < w->deepest)
         dirs__enter(w);

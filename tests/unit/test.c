@@ -21,6 +21,7 @@
 #include "dotenv_test.c"
 #include "clean_test.c"
 #include "url_test.c"
+#include "glob_test.c"
 #include "header_test.c"
 #include "http_test.c"
 #include "sse_test.c"
@@ -62,6 +63,7 @@ int main(void)
     TEST_RUN(dotenv);
     TEST_RUN(clean);
     TEST_RUN(url);
+    TEST_RUN(glob);
     TEST_RUN(header);
     TEST_RUN(http);
     TEST_RUN(sse);
