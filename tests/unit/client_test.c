@@ -343,6 +343,7 @@ static void client_early_test(void **state)
     static const struct { const char *first, *after; size_t takes; ScriptEnd full; const char *want; } cases[] = {
         {refusal, CLIENT_HEAD, 100000, SCRIPT_OPEN, "413 no"},
         {refusal, CLIENT_HEAD, 100000, SCRIPT_RESET, "413 no"},
+        {refusal, CLIENT_HEAD, 120, SCRIPT_RESET, "413 no"},         /* seen only when sending failed */
         {refusal, CLIENT_HEAD, 0, SCRIPT_OPEN, "413 no"},
         {"HTTP/1.1 100 Continue\r\n\r\n", CLIENT_HEAD, 0, SCRIPT_OPEN, "200 "},
         {NULL, "never", 100000, SCRIPT_RESET, "|9: h:8080: the connection was reset"},
