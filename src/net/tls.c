@@ -27,6 +27,7 @@ bool tls_connect(Tls *t, Stream *under, Str host, int cancel_fd, Deadline deadli
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "net/roots.h"
 #include "os/clock.h"
 #include "os/poll.h"
