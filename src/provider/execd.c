@@ -155,6 +155,10 @@ bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Dead
     json_begin(&w, '{');
     json_key(&w, "command");
     json_put_str(&w, line);
+    /* Our daemon then sends bytes as they come and not line by line
+     * (docs/agent.md); the stock one passes it over. */
+    json_key(&w, "exact");
+    json_put_bool(&w, true);
     if (rq->cwd.n) {
         json_key(&w, "cwd");
         json_put_str(&w, rq->cwd);
