@@ -17,15 +17,19 @@ Str base64_encode(Arena *a, Str bytes)
     return (Str){p, (size_t)(to - p)};
 }
 
+/* From '+' to 'z'. A table, because bundles of certificates are read through it
+ * before each first https request. */
+static const signed char base64__values[] = {
+    62, -1, -1, -1, 63, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, -1, -1, -1, -1, -1, -1, -1, 0,  1,  2,  3,  4,
+    5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, -1, -1, -1, -1, -1, -1,
+    26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,
+};
+
 static int base64__value(char c)
 {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
+    unsigned at = (unsigned)(unsigned char)c - '+';
+
+    return at < sizeof base64__values ? base64__values[at] : -1;
 }
 
 bool base64_decode(Arena *a, Str text, Str *out)
