@@ -388,7 +388,7 @@ void dirs_remove(HttpdCall *c)
     Str   rest = query_text(c->head.target), key, value;
     Arena a = arena_make(LIMIT_HTTPD_ARENA);
 
-    while (!httpd_started(c) && query_next(&rest, &a, &key, &value)) {
+    for (; !httpd_started(c) && query_next(&rest, &a, &key, &value); arena_reset(&a)) {
         if (!str_eq(key, STR("path")))
             continue;
         const char *path = query_file(value, &a);

@@ -110,9 +110,12 @@ const char *environ_find(const char *const *env, const char *name, Arena *a)
         if (strncmp(*env, "PATH=", 5) == 0)
             path = str_from(*env + 5);
     while (str_cut(&path, ':', &dir)) {
-        const char *file = arena_fmt(a, "%.*s/%s", (int)dir.n, dir.p, name).p;
-        if (dir.n && environ__runs(file))
+        Arena       one = *a;
+        const char *file = arena_fmt(&one, "%.*s/%s", (int)dir.n, dir.p, name).p;
+        if (dir.n && environ__runs(file)) {
+            *a = one;
             return file;
+        }
     }
     return NULL;
 }

@@ -23,7 +23,7 @@ void files_info(HttpdCall *c)
     Arena   a = arena_make(LIMIT_HTTPD_ARENA);
 
     json_begin(&w, '{');
-    while (query_next(&rest, &a, &key, &value)) {
+    for (; query_next(&rest, &a, &key, &value); arena_reset(&a)) {
         struct stat st;
         if (!str_eq(key, STR("path")))
             continue;
@@ -49,7 +49,7 @@ void files_delete(HttpdCall *c)
     Str   rest = query_text(c->head.target), key, value;
     Arena a = arena_make(LIMIT_HTTPD_ARENA);
 
-    while (!httpd_started(c) && query_next(&rest, &a, &key, &value)) {
+    for (; !httpd_started(c) && query_next(&rest, &a, &key, &value); arena_reset(&a)) {
         struct stat st;
         if (!str_eq(key, STR("path")))
             continue;

@@ -45,8 +45,11 @@ bool query_next(Str *rest, Arena *a, Str *name, Str *value)
         size_t n = str_find(pair, '=');
         key = (Str){pair.p, n};
         str_skip(&pair, n < pair.n ? n + 1 : n);
-        if (key.n && query_decode(key, true, a, name) && query_decode(pair, true, a, value))
+        Arena one = *a;
+        if (key.n && query_decode(key, true, &one, name) && query_decode(pair, true, &one, value)) {
+            *a = one;
             return true;
+        }
     }
     return false;
 }
@@ -55,9 +58,11 @@ bool query_get(Str target, const char *name, Arena *a, Str *value)
 {
     Str rest = query_text(target), key, found;
 
-    while (query_next(&rest, a, &key, &found))
+    /* Thousands of other names may be there: no more than one is kept. */
+    for (Arena one = *a; query_next(&rest, &one, &key, &found); one = *a)
         if (str_eq(key, str_from(name))) {
             *value = found;
+            *a = one;
             return true;
         }
     return false;

@@ -11,7 +11,8 @@ ABX_FN Str query_text(Str target);      /* behind it, p NULL when there is none 
 /* %XX undone, and '+' is a blank where `form` says so. False: a bad %XX. */
 ABX_FN bool query_decode(Str in, bool form, Arena *a, Str *out) ABX_CHECK;
 
-/* The next name=value of a query; a pair with a bad %XX is passed over. */
+/* The next name=value of a query; a pair with a bad %XX is passed over. Each
+ * takes more of the arena than of the query: reset it between them. */
 ABX_FN bool query_next(Str *rest, Arena *a, Str *name, Str *value);
 
 /* The first value of that name; false: there is none, *value is untouched. */
