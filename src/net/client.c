@@ -116,6 +116,12 @@ static void client__say_head(const Client *c, const HttpHead *head)
 
 /* --- waiting ------------------------------------------------------------------ */
 
+static bool client__late(const Exchange *x, Err *err)
+{
+    return err_set(err, ERR_TIMEOUT, E5000, x->answered ? "%s: the answer did not come to its end in time"
+                                                        : "%s: no answer came in time", x->where);
+}
+
 static bool client__wait(Exchange *x, bool writing, Deadline deadline, Err *err)
 {
     const Stream *s = x->conn->stream;
@@ -137,8 +143,7 @@ static bool client__wait(Exchange *x, bool writing, Deadline deadline, Err *err)
         return ready;
     if (until < deadline)
         return err_set(err, ERR_TIMEOUT, E5000, "%s: not a byte moved for %g s", x->where, (double)x->idle_ms / 1000);
-    return err_set(err, ERR_TIMEOUT, E5000, x->answered ? "%s: the answer did not come to its end in time"
-                                                        : "%s: no answer came in time", x->where);
+    return client__late(x, err);
 }
 
 /* --- the request -------------------------------------------------------------- */
@@ -390,7 +395,8 @@ static bool client__talk(Exchange *x, const ClientRequest *r, Err *err)
             return true;
         if (step == STEP_ERR)
             return client__lost(x, err);
-        if ((blocked || !x->sending) && !client__wait(x, blocked, r->deadline, err))
+        if (blocked || !x->sending ? !client__wait(x, blocked, r->deadline, err)
+                                   : clock_passed(r->deadline) && !client__late(x, err))
             return false;
     }
 }
@@ -586,6 +592,10 @@ bool client_read(Exchange *x, char *p, size_t cap, size_t *n, Deadline deadline,
 {
     Step step;
 
+    /* Bytes that never stop coming do not make a deadline longer. */
+    *n = 0;
+    if (clock_passed(deadline))
+        return client__late(x, err);
     while ((step = client_try(x, p, cap, n, err)) == STEP_MORE)
         if (!client__wait(x, false, deadline, err))
             return false;

@@ -87,7 +87,8 @@ ABX_FN Headers client_headers(const Exchange *x);
 ABX_SET int64_t client_length(const Exchange *x);
 
 /* The next piece of the body: *n bytes, 0 at its end. Waits until `deadline`,
- * and no longer than the request's idle_ms for one piece. */
+ * and no longer than the request's idle_ms for one piece. Reading can go on
+ * after ERR_TIMEOUT and ERR_CANCELLED, after nothing else. */
 ABX_FN bool    client_read(Exchange *x, char *p, size_t cap, size_t *n, Deadline deadline, Err *err) ABX_CHECK;
 
 /* The same without waiting: STEP_MORE when nothing is there yet; then

@@ -589,6 +589,40 @@ static void client_waiting_test(void **state)
     close(cancel[1]);
 }
 
+/* Neither a server that never stops talking nor one that takes for ever keeps us. */
+static void client_endless_test(void **state)
+{
+    ScriptAnswer answer = {CLIENT_HEAD, CLIENT_OK "\r\nendless", 0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ClientSource src = {.real = SIZE_MAX / 2, .piece = 1000};
+        Source       source = {client_test__read, &src, -1};
+        ClientTest   t = {.scripts[0] = {.answers = &answer, .count = i == 0}};
+        Exchange    *x;
+        Err          err;
+        char         p[4];
+        size_t       n;
+        client_test__begin(&t);
+        ClientRequest r = client_test__request(&t, "GET");
+        if (i == 0) {
+            assert_true(client_open(t.client, &r, &x, &err));
+            assert_true(client_read(x, p, sizeof p, &n, clock_after(60000), &err) && n == 4);
+            assert_false(client_read(x, p, sizeof p, &n, clock_after(-1), &err));
+            assert_string_equal(err.text, "h:8080: the answer did not come to its end in time");
+            assert_true(client_read(x, p, sizeof p, &n, clock_after(60000), &err) && n == 3);   /* and can go on */
+            client_close(x);
+        } else {
+            r.body = &source;
+            r.deadline = clock_after(50);
+            assert_false(client_open(t.client, &r, &x, &err));
+            assert_string_equal(err.text, "h:8080: no answer came in time");
+        }
+        assert_int_equal(err.kind, ERR_TIMEOUT);
+        client_test__end(&t);
+    }
+}
+
 static void client_try_test(void **state)
 {
     ScriptAnswer answers[] = {{CLIENT_HEAD, CLIENT_OK "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", 0},
@@ -718,6 +752,7 @@ static const struct CMUnitTest client_tests[] = {
     cmocka_unit_test(client_stale_test),
     cmocka_unit_test(client_pool_test),
     cmocka_unit_test(client_waiting_test),
+    cmocka_unit_test(client_endless_test),
     cmocka_unit_test(client_try_test),
     cmocka_unit_test(client_text_test),
     cmocka_unit_test(client_large_test),
