@@ -51,7 +51,7 @@ static void command__prune(Daemon *d)
 
     for (Command **at = &d->commands.first; *at;) {
         Command *x = *at;
-        bool     done = !x->running && !x->call;
+        bool     done = x->told && !x->running && !x->call && x->out[0].fd < 0 && x->out[1].fd < 0;
         ended += done;
         logs += done && x->log >= 0;
         bytes += strlen(x->text);
@@ -66,15 +66,21 @@ static void command__prune(Daemon *d)
 
 /* --- output --- */
 
+/* All of it was handed on. */
+static void command__end_out(CommandOut *o)
+{
+    o->over = true;
+    lines_free(&o->lines);
+    buf_free(&o->rest);
+}
+
 static void command__close_out(Command *x, CommandOut *o)
 {
+    command__end_out(o);
     loop_remove(&x->daemon->loop, &o->watch);
     if (o->fd >= 0)
         close(o->fd);
     o->fd = -1;
-    o->over = true;
-    lines_free(&o->lines);
-    buf_free(&o->rest);
 }
 
 void command_free_all(Daemon *d)
@@ -130,7 +136,8 @@ static ssize_t command__read(Command *x, CommandOut *o)
     do
         n = read(o->fd, x->daemon->scratch, want);
     while (n < 0 && errno == EINTR);
-    if (n < 0 && errno != EAGAIN)
+    /* Somebody else has read what was still in the pipe. */
+    if (n < 0 && (errno != EAGAIN || o->drain > 0))
         return 0;
     if (n > 0 && o->drain > 0)
         o->drain -= n;
@@ -140,7 +147,8 @@ static ssize_t command__read(Command *x, CommandOut *o)
 /* Move what there is. True: nothing more can be done now. False: it is over. */
 static bool command__pump_one(Command *x, CommandOut *o)
 {
-    for (int turns = 0; turns < 16; turns++) {
+    /* Others wait, too; but nothing wakes us again for what is left of a process. */
+    for (int turns = 0; turns < 16 || o->drain >= 0; turns++) {
         Str in = buf_str(&o->rest);
         if (x->call && in.n) {
             bool went = command__emit(x, o, &in, false);
@@ -169,13 +177,32 @@ static bool command__pump_one(Command *x, CommandOut *o)
     return true;
 }
 
+/* Children that the command left behind may go on writing, heard by nobody,
+ * until they end: a closed pipe would kill them. */
+static void command__discard(Command *x, CommandOut *o)
+{
+    ssize_t n;
+    int     turns = 0;
+
+    do
+        n = read(o->fd, x->daemon->scratch, sizeof x->daemon->scratch);
+    while ((n > 0 && ++turns < 16) || (n < 0 && errno == EINTR));
+    o->watch.fd = o->fd;
+    if (n == 0 || (n < 0 && errno != EAGAIN))
+        command__close_out(x, o);
+}
+
 static void command__conclude(Command *x);
 
 static void command__pump(Command *x)
 {
-    for (size_t i = 0; i < COUNT_OF(x->out); i++)
-        if (!x->out[i].over && !command__pump_one(x, &x->out[i]))
-            command__close_out(x, &x->out[i]);
+    for (size_t i = 0; i < COUNT_OF(x->out); i++) {
+        CommandOut *o = &x->out[i];
+        if (!o->over && !command__pump_one(x, o))
+            command__end_out(o);
+        if (o->over && o->fd >= 0)
+            command__discard(x, o);
+    }
     command__conclude(x);
 }
 

@@ -7,7 +7,7 @@
  * has no name, read with a cursor.
  *
  * A command ends when its process does: what is in the pipe then is still
- * sent, what a background child of it writes later is not waited for.
+ * sent, what a background child of it writes later is read and dropped.
  */
 #ifndef ABX_COMMAND_H
 #define ABX_COMMAND_H
@@ -20,7 +20,7 @@ struct Daemon;
 
 typedef struct CommandOut {
     LoopWatch   watch;
-    int         fd;             /* our end of the pipe, -1 when it is over */
+    int         fd;             /* our end of the pipe, -1 when nobody holds the other any more */
     const char *type;           /* "stdout", "stderr" */
     Lines       lines;
     Buf         rest;           /* read, but there was no room for its events */

@@ -26,16 +26,33 @@ static Step lines__piece(Str bytes, size_t end, LinesPiece *piece)
     return STEP_DONE;
 }
 
+/* Where the first CR or LF of s stands; s.n: nowhere. The end of a short line
+ * is found without looking at all that follows it. */
+static size_t lines__end(Str s)
+{
+    size_t n = 0, step = 128;
+
+    do {
+        step = step < s.n - n ? step : s.n - n;
+        Str    part = {s.p + n, step};
+        size_t at = str_find((Str){part.p, str_find(part, '\n')}, '\r');
+        n += at;
+        if (at < step)
+            break;
+        step *= 4;
+    } while (n < s.n);
+    return n;
+}
+
 /* The length of the first line of s, terminator included (*end bytes of it);
  * 0 when s does not hold all of it, or may not. */
 static size_t lines__whole(Str s, bool last, size_t *end)
 {
-    size_t lf = str_find(s, '\n');
-    size_t n = str_find((Str){s.p, lf}, '\r');
+    size_t n = lines__end(s);
 
     if (n == s.n || (n + 1 == s.n && s.p[n] == '\r' && !last))
         return 0;
-    *end = n + 1 == lf && lf < s.n ? 2 : 1;
+    *end = s.p[n] == '\r' && n + 1 < s.n && s.p[n + 1] == '\n' ? 2 : 1;
     return n + *end;
 }
 
@@ -43,12 +60,23 @@ static size_t lines__whole(Str s, bool last, size_t *end)
 static void lines__gather(Lines *l, Str *in)
 {
     size_t room = LIMIT_AGENT_LINE - l->part.n;
-    size_t n = str_find((Str){in->p, str_find(*in, '\n')}, '\r');
+    size_t n = lines__end(*in);
 
     n = n < in->n ? n + 1 : n;
     n = n < room ? n : room;
     buf_add(&l->part, (Str){in->p, n});
     str_skip(in, n);
+}
+
+/* Hand out `part`, whose last `end` bytes are a terminator. */
+static Step lines__give(Lines *l, size_t end, LinesPiece *piece)
+{
+    l->given = l->part.n;
+    /* A character is not cut where the line is for its length alone. */
+    size_t good = end ? 0 : utf8_good(buf_str(&l->part));
+    if (l->given == LIMIT_AGENT_LINE && good && l->given - good < 4)
+        l->given = good;
+    return lines__piece((Str){l->part.p, l->given}, end, piece);
 }
 
 static Step lines__next_line(Lines *l, Str *in, bool last, LinesPiece *piece)
@@ -65,10 +93,8 @@ static Step lines__next_line(Lines *l, Str *in, bool last, LinesPiece *piece)
         lines__gather(l, in);
     if (l->part.n == 0)
         return STEP_MORE;
-    if (!cr && l->part.p[l->part.n - 1] == '\n') {
-        l->given = true;
-        return lines__piece(buf_str(&l->part), 1, piece);
-    }
+    if (!cr && l->part.p[l->part.n - 1] == '\n')
+        return lines__give(l, 1, piece);
     if (l->part.p[l->part.n - 1] == '\r') {         /* what follows it decides */
         if (in->n == 0 && !last)
             return STEP_MORE;
@@ -77,13 +103,11 @@ static Step lines__next_line(Lines *l, Str *in, bool last, LinesPiece *piece)
             lines__gather(l, in);
             end = 2;
         }
-        l->given = true;
-        return lines__piece(buf_str(&l->part), end, piece);
+        return lines__give(l, end, piece);
     }
     if (!last && l->part.n < LIMIT_AGENT_LINE)
         return STEP_MORE;
-    l->given = true;
-    return lines__piece(buf_str(&l->part), 0, piece);
+    return lines__give(l, 0, piece);
 }
 
 /* Whole lines as one text, what follows the last LF by itself. */
@@ -110,10 +134,10 @@ static Step lines__next_exact(Str *in, LinesPiece *piece)
 Step lines_next(Lines *l, Str *in, bool last, LinesPiece *piece)
 {
     if (l->given) {
-        if (l->part.cap > 4096)
+        buf_drop(&l->part, l->given);
+        if (l->part.n == 0 && l->part.cap > 4096)
             buf_free(&l->part);
-        buf_clear(&l->part);
-        l->given = false;
+        l->given = 0;
     }
     return l->exact ? lines__next_exact(in, piece) : lines__next_line(l, in, last, piece);
 }

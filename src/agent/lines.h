@@ -16,7 +16,7 @@
 
 typedef struct Lines {
     Buf  part;          /* the beginning of a line, from earlier calls */
-    bool given;         /* it was handed out by the last call */
+    size_t given;       /* so much of it was handed out by the last call */
     bool exact;         /* see lines_make() */
 } Lines;
 

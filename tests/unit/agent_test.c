@@ -86,6 +86,32 @@ static void lines_long_test(void **state)
         }
 }
 
+/* Where a line is cut for its length alone, no character is. */
+static void lines_whole_characters_test(void **state)
+{
+    static const char *const chars[] = {"\xc3\xa9", "\xe4\xbd\xa0", "\xf0\x9f\x98\x80"};
+
+    (void)state;
+    for (size_t i = 0; i < 4 * COUNT_OF(chars); i++) {
+        Buf        in = buf_make(1 << 21), all = buf_make(1 << 21);
+        Lines      l = lines_make(false);
+        LinesPiece p;
+        size_t     pieces = 0;
+
+        buf_add(&in, (Str){"abc", i / COUNT_OF(chars)});
+        while (in.n < 2 * LIMIT_AGENT_LINE)
+            buf_add(&in, str_from(chars[i % COUNT_OF(chars)]));
+        for (Str rest = buf_str(&in); lines_next(&l, &rest, true, &p) == STEP_DONE; pieces++) {
+            assert_true(utf8_valid(p.text) && p.bytes.n > 0);
+            buf_add(&all, p.bytes);
+        }
+        assert_true(str_eq(buf_str(&all), buf_str(&in)) && pieces <= 3);
+        lines_free(&l);
+        buf_free(&in);
+        buf_free(&all);
+    }
+}
+
 static void lines_exact_test(void **state)
 {
     static const struct { const char *in, *want; } cases[] = {
@@ -253,6 +279,7 @@ static void environ_test(void **state)
 static const struct CMUnitTest agent_tests[] = {
     cmocka_unit_test(lines_cut_test),
     cmocka_unit_test(lines_long_test),
+    cmocka_unit_test(lines_whole_characters_test),
     cmocka_unit_test(lines_exact_test),
     cmocka_unit_test(query_test),
     cmocka_unit_test(owner_mode_test),
