@@ -103,12 +103,12 @@ static bool daemon__serve(Daemon *d, const DaemonOptions *o, Err *err)
 int daemon_main(int argc, char **argv)
 {
     DaemonOptions o = {.host = "", .port = DAEMON_PORT};
-    Daemon       *d = mem_new(sizeof *d);
-    Err           err;
     int           refused = daemon__options(argc, argv, &o);
+    Err           err;
 
     if (refused)
         return refused;
+    Daemon *d = mem_new(sizeof *d);
     proc_std_fds();
     daemon__raise_files(d);
     d->events = buf_make(LIMIT_HTTPD_OUT);
