@@ -102,6 +102,12 @@ class Agent:
         with open(f"/proc/{self.process.pid}/status") as f:
             return int(re.search(rf"{field}:\s+(\d+) kB", f.read())[1])
 
+    def cpu(self):
+        """Seconds."""
+        with open(f"/proc/{self.process.pid}/stat") as f:
+            fields = f.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 

@@ -228,7 +228,12 @@ def test_disconnecting_does_not_stop(one, tmp_path):
 def test_a_client_that_never_reads(one, exact):
     """200 MB wait in the pipe of the command, not here."""
     s, ident = start(one, "head -c 200000000 /dev/zero | tr '\\0' '\\n'", exact=exact)
-    time.sleep(1.5)
+
+    def rests():
+        before = one.cpu()
+        time.sleep(0.4)
+        return one.cpu() - before < 0.05
+    wait_for(rests, 20)         # all there is room for was sent, and nothing spins
     assert one.get(f"/command/status/{ident}").doc["running"]
     assert one.memory() < 16384, one.memory()
     assert one.request("GET", "/ping").status == 200
