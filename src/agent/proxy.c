@@ -267,33 +267,39 @@ static void proxy__take(Proxy *p, Str in)
     proxy__finish(p);
 }
 
-static void proxy__ended(Proxy *p)
+/* `torn`: by a reset, which may have taken bytes with it. */
+static void proxy__ended(Proxy *p, bool torn)
 {
     Err err;
 
-    if (p->tunnel || (p->answering && http_body_ended(&p->body, &err)))
+    if (torn)
+        proxy__bad_gateway(p);
+    else if (p->tunnel || (p->answering && http_body_ended(&p->body, &err)))
         proxy__finish(p);
     else
         proxy__bad_gateway(p);
 }
 
-static void proxy__read(Proxy *p)
+static void proxy__read(Proxy *p, bool dead)
 {
     if (!httpd_room(p->call)) {
         p->watch.events &= (short)~POLLIN;
+        if (dead)
+            p->watch.fd = -1;       /* which would wake us all the time */
         return;
     }
     ssize_t n = recv(p->fd, p->daemon->scratch, sizeof p->daemon->scratch, 0);
     if (n > 0)
         proxy__take(p, (Str){p->daemon->scratch, (size_t)n});
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        proxy__ended(p);
+        proxy__ended(p, n < 0);
 }
 
 static void proxy__room(HttpdCall *c)
 {
     Proxy *p = c->ctx;
 
+    p->watch.fd = p->fd;
     p->watch.events |= POLLIN;
 }
 
@@ -316,7 +322,7 @@ static void proxy__wake(LoopWatch *w, short revents)
     }
     proxy__flush(p);
     if (revents & (POLLIN | POLLHUP | POLLERR))
-        proxy__read(p);
+        proxy__read(p, (revents & (POLLHUP | POLLERR)) != 0);
 }
 
 void proxy_begin(HttpdCall *c, int port, Str target)

@@ -35,6 +35,7 @@
 #define LIMIT_HTTPD_KEEP_MS 120000              /* between two requests; clients drop theirs after 20 to 60 s */
 #define LIMIT_HTTPD_BODY_MS 60000               /* a body of which not a byte comes */
 #define LIMIT_HTTPD_SEND_MS 600000              /* an answer of which not a byte is taken: a person may read a page of it */
+#define LIMIT_HTTPD_PROBE_S 75                  /* to ask a silent client's kernel whether it is there: past its 60 s of FIN-WAIT */
 #define LIMIT_HTTPD_LINGER_MS 5000              /* to let a client read a refusal while it still sends */
 
 /* The agent */

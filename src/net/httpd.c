@@ -119,6 +119,15 @@ static void httpd__head(HttpdConn *k, int status, const Header *fields, size_t n
     k->started = true;
 }
 
+/* There is something to send, which the client must take in time. */
+static void httpd__sends(HttpdConn *k)
+{
+    if (k->send_by == DEADLINE_NONE)
+        k->send_by = clock_after(LIMIT_HTTPD_SEND_MS);
+    k->watch.events |= POLLOUT;
+    k->watch.deadline = clock_sooner(k->watch.deadline, k->send_by);
+}
+
 void httpd_start(HttpdCall *c, int status, const Header *fields, size_t n, int64_t length)
 {
     HttpdConn *k = httpd__conn(c);
@@ -142,9 +151,7 @@ void httpd_start(HttpdCall *c, int status, const Header *fields, size_t n, int64
     else if (c->head.minor == 0)
         buf_add(&k->out, STR("Connection: keep-alive\r\n"));
     buf_add(&k->out, STR("\r\n"));
-    if (k->send_by == DEADLINE_NONE)
-        k->send_by = clock_after(LIMIT_HTTPD_SEND_MS);
-    k->watch.events |= POLLOUT;
+    httpd__sends(k);
 }
 
 bool httpd_started(const HttpdCall *c)
@@ -210,9 +217,7 @@ void httpd_write(HttpdCall *c, Str bytes)
         buf_add(&k->out, STR("\r\n"));
     if (k->out.over)
         httpd_abort(c);
-    if (k->send_by == DEADLINE_NONE)
-        k->send_by = clock_after(LIMIT_HTTPD_SEND_MS);
-    k->watch.events |= POLLOUT;
+    httpd__sends(k);
 }
 
 void httpd_finish(HttpdCall *c)
@@ -225,6 +230,7 @@ void httpd_finish(HttpdCall *c)
         buf_add(&k->out, STR("0\r\n\r\n"));
     if (k->left > 0 && k->file < 0 && k->state == HTTPD_CALL)
         k->cut = true;                              /* less than was announced */
+    k->paused = false;                              /* nobody is left to resume */
     k->finished = true;
     httpd__wake_soon(k);
 }
@@ -282,7 +288,9 @@ void httpd_tunnel(HttpdCall *c, const Header *fields, size_t n)
 
 void httpd_pause(HttpdCall *c)
 {
-    httpd__conn(c)->paused = true;
+    HttpdConn *k = httpd__conn(c);
+
+    k->paused = !k->finished;
 }
 
 void httpd_resume(HttpdCall *c)
@@ -569,11 +577,12 @@ static bool httpd__blocked(ssize_t n)
     return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
-/* Some file systems cannot be sent from: read those. */
+/* Some file systems cannot be sent from: read those. Not into the scratch of
+ * all, where the next request may stand. */
 static ssize_t httpd__copy(HttpdConn *k, size_t want)
 {
-    char   *p = k->httpd->scratch;
-    ssize_t n = pread(k->file, p, want < LIMIT_HTTPD_READ ? want : LIMIT_HTTPD_READ, k->file_at);
+    char    p[16384];
+    ssize_t n = pread(k->file, p, want < sizeof p ? want : sizeof p, k->file_at);
 
     if (n <= 0)
         return 0;
@@ -771,11 +780,13 @@ static void httpd__wake(LoopWatch *w, short revents)
 void httpd_adopt(Httpd *h, int fd)
 {
     HttpdConn *k = mem_new(sizeof *k);
-    int        on = 1;
+    int        on = 1, rest = LIMIT_HTTPD_PROBE_S;
 
     fcntl(fd, F_SETFL, O_NONBLOCK);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    /* A client that is gone is told from one that has said all by this alone. */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &rest, sizeof rest);
     *k = (HttpdConn){.httpd = h, .fd = fd, .file = -1, .next = h->conns, .reader = http_head_reader(HTTP_REQUEST),
                      .rest = buf_make(LIMIT_HTTPD_READ), .out = buf_make(LIMIT_HTTPD_OUT)};
     k->call = (HttpdCall){.handler = &httpd__nobody, .arena = &k->arena};

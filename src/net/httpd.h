@@ -18,7 +18,8 @@
  * c->handler and c->ctx in `begin`, or call httpd_answer() at once. A body
  * that nobody takes is read and dropped. Two ways of back-pressure:
  *   in   body() takes every piece it is given; httpd_pause() keeps more from
- *        coming until httpd_resume(). A piece is at most LIMIT_HTTPD_READ.
+ *        coming until httpd_resume(), or the answer is finished. A piece is
+ *        at most LIMIT_HTTPD_READ.
  *   out  httpd_write() buffers; httpd_room() says how much more is welcome,
  *        and room() is called when there is room again.
  * gone() is the last call of a handler, and comes exactly once: when the

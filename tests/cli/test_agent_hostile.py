@@ -1,10 +1,14 @@
 """abx agent serve in hostile company: what would end it, hold it up, or make it say what is not so."""
 
+import os
+import socket
+import struct
+import threading
 import time
 
 import pytest
 
-from agent import Agent, printed, result, texts, wait_for
+from agent import Agent, printed, read_all, result, texts, wait_for
 
 
 @pytest.fixture
@@ -36,6 +40,92 @@ def test_children_left_behind_may_go_on_writing(one, tmp_path):
     wait_for(lambda: (tmp_path / "survived").exists())
     before = one.descriptors()
     wait_for(lambda: one.descriptors() <= before - 2 or one.descriptors() < 10)
+
+
+class Service:
+    """A port in the sandbox: `talk` is called with each connection."""
+
+    def __init__(self, talk, receive=None):
+        self.listener = socket.socket()
+        if receive:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen()
+        self.port = self.listener.getsockname()[1]
+        self.talk = talk
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                s, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.talk, args=(s,), daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+def reset(s):
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.close()
+
+
+def test_an_answer_ended_by_a_reset_is_not_whole(one):
+    def talk(s):
+        s.recv(65536)
+        s.sendall(b"HTTP/1.0 200 OK\r\n\r\nhalf of it")
+        time.sleep(0.3)
+        reset(s)
+
+    with Service(talk) as service:
+        got = one.raw(f"GET /proxy/{service.port}/ HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+    assert b"half of it" in got and not got.endswith(b"0\r\n\r\n")
+
+
+def test_an_answer_before_the_body_was_read(one):
+    held = []
+
+    def talk(s):
+        held.append(s)
+        s.recv(10)
+        s.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno")
+
+    with Service(talk, receive=2304) as service, one.connect(5) as s:
+        s.sendall(f"POST /proxy/{service.port}/ HTTP/1.1\r\nHost: h\r\nContent-Length: 262144\r\n\r\n".encode())
+        s.sendall(b"x" * 262144)
+        s.sendall(b"GET /ping HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        got = read_all(s)
+    assert got.startswith(b"HTTP/1.1 413") and b"HTTP/1.1 200 OK" in got
+
+
+def processor_time(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        words = f.read().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_a_reset_behind_a_client_that_does_not_read_costs_nothing(one):
+    def talk(s):
+        s.recv(65536)
+        s.sendall(b"HTTP/1.0 200 OK\r\n\r\n")
+        s.settimeout(1)
+        try:
+            while True:
+                s.sendall(b"x" * 65536)
+        except TimeoutError:
+            reset(s)
+
+    with Service(talk) as service, one.connect() as s:
+        s.sendall(f"GET /proxy/{service.port}/ HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        time.sleep(2)
+        before = processor_time(one.process.pid)
+        time.sleep(1)
+        assert processor_time(one.process.pid) - before < 0.2
 
 
 def test_lines_that_end_in_cr_alone(one):

@@ -60,8 +60,18 @@ static void httpd_test__collected(HttpdCall *c, Str body)
     httpd_answer(c, 200, "text/plain", body);
 }
 
+/* Wants no more of the body, and answers all the same. */
+static void httpd_test__enough(HttpdCall *c, Str piece)
+{
+    (void)piece;
+    httpd_pause(c);
+    if (!httpd_started(c))
+        httpd_answer(c, 200, "text/plain", STR("enough"));
+}
+
 static void httpd_test__begin(void *ctx, HttpdCall *c)
 {
+    static const HttpdHandler enough = {.body = httpd_test__enough, .gone = httpd_test__gone};
     static const HttpdHandler echo = {.body = httpd_test__echo_body, .end = httpd_test__echo_end, .gone = httpd_test__gone};
     static const HttpdHandler flood = {.room = httpd_test__flood, .gone = httpd_test__gone};
     static const HttpdHandler plain = {.gone = httpd_test__gone};
@@ -87,6 +97,11 @@ static void httpd_test__begin(void *ctx, HttpdCall *c)
         httpd_start(c, 200, NULL, 0, 2);
         httpd_write(c, STR("abc"));
         httpd_finish(c);
+    } else if (str_eq(c->head.target, STR("/enough"))) {
+        c->handler = &enough;
+    } else if (str_eq(c->head.target, STR("/file"))) {
+        httpd_start(c, 200, NULL, 0, 64);           /* sendfile() cannot send from this one */
+        httpd_file(c, open("/proc/self/maps", O_RDONLY | O_CLOEXEC), 0, 64);
     } else if (str_eq(c->head.target, STR("/tunnel"))) {
         c->handler = &echo;
         httpd_tunnel(c, NULL, 0);
@@ -373,6 +388,31 @@ static void httpd_file_test(void **state)
     }
 }
 
+/* The request behind stays what it is while a file is read and sent. */
+static void httpd_read_file_test(void **state)
+{
+    HttpdTest t;
+
+    (void)state;
+    httpd_test__open(&t);
+    httpd_test__send(&t, STR("GET /file HTTP/1.1\r\n" H "\r\nGET /next HTTP/1.1\r\n" H "\r\n"));
+    assert_true(str_ends(buf_str(&t.got), STR("\r\n\r\n/next")));
+    httpd_test__close(&t);
+}
+
+/* An answer before the body's end, while no more of the body is wanted. */
+static void httpd_paused_answer_test(void **state)
+{
+    HttpdTest t;
+
+    (void)state;
+    httpd_test__open(&t);
+    httpd_test__send(&t, STR("POST /enough HTTP/1.1\r\n" H "Content-Length: 10\r\n\r\n12345"));
+    httpd_test__send(&t, STR("67890GET /next HTTP/1.1\r\n" H "\r\n"));
+    assert_true(str_ends(buf_str(&t.got), STR("\r\n\r\n/next")));
+    httpd_test__close(&t);
+}
+
 #undef H
 
 static const struct CMUnitTest httpd_tests[] = {
@@ -381,4 +421,6 @@ static const struct CMUnitTest httpd_tests[] = {
     cmocka_unit_test(httpd_back_pressure_test),
     cmocka_unit_test(httpd_head_limit_test),
     cmocka_unit_test(httpd_file_test),
+    cmocka_unit_test(httpd_read_file_test),
+    cmocka_unit_test(httpd_paused_answer_test),
 };
