@@ -300,8 +300,11 @@ static bool dirs__down(DIR **dir, const char *name, DirsTrail *t)
     int         fd = openat(dirfd(*dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR        *child = fd < 0 ? NULL : fdopendir(fd);
 
-    if (!child || fstat(dirfd(*dir), &st) != 0)
+    if (!child || fstat(dirfd(*dir), &st) != 0) {
+        if (child)
+            closedir(child);
         return false;
+    }
     t->at = mem_grow(t->at, t->n + 1, sizeof *t->at);
     t->at[t->n].dev = st.st_dev;
     t->at[t->n].ino = st.st_ino;
@@ -309,7 +312,8 @@ static bool dirs__down(DIR **dir, const char *name, DirsTrail *t)
     buf_add(&t->names, (Str){name, strlen(name) + 1});
     closedir(*dir);
     *dir = child;
-    return true;
+    errno = ENAMETOOLONG;
+    return !t->names.over;
 }
 
 /* Back to the folder above, and remove the one that is empty now. */
@@ -357,8 +361,12 @@ static bool dirs__empty(DIR **dir, DirsTrail *t)
         }
         if (dirs__is_dot(e->d_name) || unlinkat(dirfd(*dir), e->d_name, 0) == 0 || errno == ENOENT)
             continue;
-        if ((errno != EISDIR && errno != EPERM) || !dirs__down(dir, e->d_name, t))
+        int sys = errno;
+        if ((sys != EISDIR && sys != EPERM) || !dirs__down(dir, e->d_name, t)) {
+            /* Some systems say EPERM for a folder; if it was none, that is the reason. */
+            errno = sys == EPERM && errno == ENOTDIR ? EPERM : errno;
             return false;
+        }
     }
 }
 
@@ -370,10 +378,13 @@ static bool dirs__remove(const char *path)
         return true;
     if (errno != EISDIR && errno != EPERM)
         return false;
+    int  why = errno;
     int  fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir)
+    if (!dir) {
+        errno = why == EPERM && errno == ENOTDIR ? EPERM : errno;
         return false;
+    }
     bool ok = dirs__empty(&dir, &t);
     int  sys = errno;
     closedir(dir);

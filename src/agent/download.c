@@ -54,6 +54,12 @@ static bool download__unchanged(const HttpdCall *c, time_t changed)
     return time_parse_http(header_get(c->head.headers, "If-Modified-Since"), &since) && changed <= since / 1000;
 }
 
+/* RFC 9110, 13.1.5: a part is for a client that has the rest of this very file. */
+static bool download__same(const HttpdCall *c, const char *date)
+{
+    return !header_count(c->head.headers, "If-Range") || str_eq(header_get(c->head.headers, "If-Range"), str_from(date));
+}
+
 /* RFC 6266: a name that is not plain goes out percent-encoded, twice. */
 static Str download__disposition(const char *path, Arena *a)
 {
@@ -111,13 +117,13 @@ static void download__bytes(HttpdCall *c, int fd, const char *path, const struct
     Str     asked = header_get(c->head.headers, "Range");
     Header  fields[4] = {{STR("Content-Disposition"), download__disposition(path, c->arena)}};
 
-    DownloadRange kind = asked.n ? download__range(asked, st->st_size, &from, &end) : DOWNLOAD_ALL;
+    time_http((int64_t)st->st_mtim.tv_sec * 1000, date);
+    DownloadRange kind = asked.n && download__same(c, date) ? download__range(asked, st->st_size, &from, &end) : DOWNLOAD_ALL;
     if (kind == DOWNLOAD_OUTSIDE || kind == DOWNLOAD_MALFORMED) {
         close(fd);
         download__no_range(c, kind, fields[0], st->st_size);
         return;
     }
-    time_http((int64_t)st->st_mtim.tv_sec * 1000, date);
     fields[1] = (Header){STR("Last-Modified"), str_from(date)};
     if (kind == DOWNLOAD_ALL && download__unchanged(c, st->st_mtim.tv_sec)) {
         close(fd);

@@ -112,9 +112,11 @@ static void files__move_one(HttpdCall *c, const char *from, const char *to, Aren
         folder.n--;
     if (folder.n > 1 && !place_folders(arena_cstr(a, folder), 0755))
         answer_error(c, 500, "RUNTIME_ERROR", "error accessing file: mkdir %.*s: %s", STR_ARG(folder), strerror(errno));
-    else if (!files__rename(from, to) && errno == EEXIST)
+    else if (files__rename(from, to))
+        return;
+    else if (errno == EEXIST)
         answer_error(c, 500, "RUNTIME_ERROR", "error accessing file: destination path already exists: %s", to);
-    else if (lstat(from, &st) == 0)
+    else
         answer_error(c, 500, "RUNTIME_ERROR", "error accessing file: rename %s %s: %s", from, to, strerror(errno));
 }
 

@@ -89,11 +89,17 @@ bool owner_apply(const char *path, const Owner *o, Err *err)
     return true;
 }
 
+/* What is so already is not set: a file that one may write to may be another's. */
 bool owner_apply_fd(int fd, const Owner *o, Err *err)
 {
-    if ((o->uid != (uid_t)-1 || o->gid != (gid_t)-1) && fchown(fd, o->uid, o->gid) != 0)
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return err_sys(err, errno, E4002, "stat");
+    if (((o->uid != (uid_t)-1 && o->uid != st.st_uid) || (o->gid != (gid_t)-1 && o->gid != st.st_gid)) &&
+        (fchown(fd, o->uid, o->gid) != 0 || fstat(fd, &st) != 0))
         return err_sys(err, errno, E4002, "chown");
-    if (o->mode >= 0 && fchmod(fd, (mode_t)o->mode) != 0)
+    if (o->mode >= 0 && (mode_t)o->mode != (st.st_mode & 07777) && fchmod(fd, (mode_t)o->mode) != 0)
         return err_sys(err, errno, E4002, "chmod");
     return true;
 }

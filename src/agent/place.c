@@ -104,7 +104,8 @@ static bool place__create(Place *p, bool exists)
         errno = ENAMETOOLONG;
         return false;
     }
-    p->fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0755);
+    /* Nobody else looks in before it has the mode that it is to have. */
+    p->fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, p->owner.mode < 0 ? 0755 : 0600);
     if (p->fd >= 0)
         p->temp = mem_str(str_from(path));
     else if (exists && (errno == EACCES || errno == EPERM || errno == EROFS))
@@ -169,22 +170,23 @@ bool place_close(Place *p, Err *err)
 }
 
 /* The target cannot be renamed over, because something is mounted there. */
-static bool place__copy(const char *from, const char *to, Err *err)
+static bool place__copy(const Place *from, Err *err)
 {
     char    block[16384];
-    Place   p = {.fd = open(to, O_WRONLY | O_TRUNC | O_CLOEXEC)};
-    int     in = open(from, O_RDONLY | O_CLOEXEC);
+    int     in = open(from->temp, O_RDONLY | O_CLOEXEC);
+    Place   to = {.fd = in < 0 ? -1 : open(from->target, O_WRONLY | O_TRUNC | O_CLOEXEC), .owner = from->owner};
     ssize_t n = -1;
     bool    ok = true;
 
-    while (in >= 0 && p.fd >= 0 && ok && (n = read(in, block, sizeof block)) > 0)
-        ok = place_write(&p, (Str){block, (size_t)n}, err);
+    while (to.fd >= 0 && ok && (n = read(in, block, sizeof block)) > 0)
+        ok = place_write(&to, (Str){block, (size_t)n}, err);
     if (n < 0)
-        ok = err_sys(err, errno, E4000, "copy to %s", to);
+        ok = err_sys(err, errno, E4000, "copy to %s", from->target);
+    ok = ok && place_close(&to, err);
     if (in >= 0)
         close(in);
-    if (p.fd >= 0)
-        close(p.fd);
+    if (to.fd >= 0)
+        close(to.fd);
     return ok;
 }
 
@@ -195,7 +197,7 @@ bool place_commit(Place *p, Err *err)
     if (rename(p->temp, p->target) != 0) {
         if (errno != EBUSY)
             return err_sys(err, errno, E4000, "rename to %s", p->target);
-        if (!place__copy(p->temp, p->target, err))
+        if (!place__copy(p, err))
             return false;
         unlink(p->temp);
     }

@@ -12,8 +12,8 @@
  * file is written in place.
  *
  * An existing file keeps its owner, and its mode where none is asked for; a
- * new one is 0755 without the umask, as the stock daemon has it. Folders that
- * are missing are made, 0755.
+ * new one is 0755 less the umask, as the stock daemon has it. Folders that are
+ * missing are made, 0755 less the umask.
  *
  * Memory: place_free(), which also removes what was not committed.
  */

@@ -3,12 +3,13 @@
 import os
 import socket
 import struct
+import subprocess
 import threading
 import time
 
 import pytest
 
-from agent import Agent, printed, read_all, result, texts, wait_for
+from agent import NOBODY, Agent, printed, read_all, result, texts, wait_for
 
 
 @pytest.fixture
@@ -134,3 +135,52 @@ def test_lines_that_end_in_cr_alone(one):
     stream = one.command("yes '' | tr '\\n' '\\r' | head -c 500000", wait=60)
     assert len(texts(stream)) == 500000
     assert time.monotonic() - began < 10
+
+
+def test_what_is_uploaded_for_few_is_never_open_to_all(one, tmp_path):
+    body = b"--B\r\nContent-Disposition: form-data; name=\"metadata\"; filename=\"m\"\r\n\r\n{\"path\":\"%s\",\"mode\":600}\r\n" % str(tmp_path / "key").encode()
+    body += b"--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\nsecret"
+    with one.connect() as s:
+        s.sendall(b"POST /files/upload HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=B\r\n"
+                  b"Content-Length: 100000\r\n\r\n" + body)
+        wait_for(lambda: any(n.startswith(".abx-") for n in os.listdir(tmp_path)))
+        for name in os.listdir(tmp_path):
+            if name.startswith(".abx-"):
+                assert os.stat(tmp_path / name).st_mode & 0o077 == 0
+
+
+def test_a_download_goes_on_only_with_the_same_file(one, tmp_path):
+    (tmp_path / "f").write_bytes(b"0123456789")
+    path = str(tmp_path / "f")
+    date = one.get("/files/download", path=path).header("Last-Modified")
+    part = {"Range": "bytes=4-"}
+    assert one.get("/files/download", path=path, headers={**part, "If-Range": date}.items()).status == 206
+    for other in ("Mon, 30 Nov 2020 02:58:47 GMT", '"etag"', "nonsense"):
+        answer = one.get("/files/download", path=path, headers={**part, "If-Range": other}.items())
+        assert (answer.status, answer.body) == (200, b"0123456789")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_mode_reaches_a_mounted_file(one, tmp_path):
+    over, f = tmp_path / "over", tmp_path / "f"
+    for x in (over, f):
+        x.write_bytes(b"old")
+    subprocess.run(["mount", "--bind", over, f], check=True)
+    try:
+        assert one.upload(({"path": str(f), "mode": 640, "group": "daemon"}, b"new")).status == 200
+        assert f.read_bytes() == b"new" and f.stat().st_mode & 0o7777 == 0o640 and f.stat().st_gid != 0
+    finally:
+        subprocess.run(["umount", f], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_a_file_of_another_that_may_be_written(tmp_path):
+    a = Agent(tmp_path, NOBODY)
+    d = a.folder / "d"
+    d.mkdir()
+    (d / "f").write_bytes(b"old and longer")
+    (d / "f").chmod(0o666)
+    assert a.upload(({"path": str(d / "f")}, b"new")).status == 200
+    assert (d / "f").read_bytes() == b"new" and os.listdir(d) == ["f"]
+    assert a.upload(({"path": str(d / "f"), "mode": 600}, b"newer")).status == 500
+    a.close()
