@@ -48,6 +48,7 @@
 #include "net/pool.c"
 #include "net/client.c"
 #include "net/multipart.c"
+#include "net/listen.c"
 #include "net/httpd.c"
 /* provider: the backends */
 #include "provider/provider.c"

@@ -3,12 +3,12 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/listen.h"
 #include "base/time.h"
 #include "os/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -58,17 +58,12 @@ typedef struct HttpdConn {
     void         (*then)(HttpdCall *c, Str body);
 } HttpdConn;
 
-typedef struct HttpdListener {
-    LoopWatch watch;
-    struct HttpdListener *next;
-} HttpdListener;
-
 struct Httpd {
     Loop          *loop;
     HttpdBegin    *begin;
     void          *ctx;
     HttpdConn     *conns;
-    HttpdListener *listeners;
+    Listen        *listener;
     char           scratch[LIMIT_HTTPD_READ];
 };
 
@@ -800,10 +795,16 @@ void httpd_adopt(Httpd *h, int fd)
 
 /* --- listening ------------------------------------------------------------------ */
 
+static void httpd__take_connection(void *ctx, int fd)
+{
+    httpd_adopt(ctx, fd);
+}
+
 /* No descriptor is left: the connection that rested longest makes room. One
  * that came just now may have a request on its way. */
-static bool httpd__evict(Httpd *h)
+static bool httpd__evict(void *ctx)
 {
+    Httpd     *h = ctx;
     HttpdConn *oldest = NULL;
     Deadline   rested = clock_after(LIMIT_HTTPD_KEEP_MS - 1000);
 
@@ -817,87 +818,13 @@ static bool httpd__evict(Httpd *h)
     return oldest != NULL;
 }
 
-static void httpd__accept(LoopWatch *w, short revents)
-{
-    Httpd *h = w->owner;
-
-    w->deadline = DEADLINE_NONE;
-    w->events = POLLIN;
-    if (!revents)
-        return;
-    for (int i = 0; i < 64; i++) {
-        int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            httpd_adopt(h, fd);
-            continue;
-        }
-        if (errno == EINTR || errno == ECONNABORTED)
-            continue;
-        bool full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-        /* Only at first: a full table is said also where nobody waits any more. */
-        if (full && i == 0 && !httpd__evict(h)) {
-            w->events = 0;                          /* looked at again in a while */
-            w->deadline = clock_after(100);
-        }
-        return;
-    }
-}
-
-static int httpd__bind(const struct addrinfo *ai)
-{
-    int on = 1, off = 0;
-    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0)
-        return -1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (ai->ai_family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, 1024) == 0)
-        return fd;
-    int sys = errno;
-    close(fd);
-    errno = sys;
-    return -1;
-}
-
-static int httpd__bound_port(int fd)
-{
-    struct sockaddr_in6 a;
-    socklen_t           n = sizeof a;
-
-    /* The port stands at the same place in both kinds of address. */
-    return getsockname(fd, (struct sockaddr *)&a, &n) == 0 ? ntohs(a.sin6_port) : 0;
-}
-
-static bool httpd__listen_at(Httpd *h, const char *host, int *port, Err *err)
-{
-    struct addrinfo  hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *ai = NULL;
-    char             service[16];
-
-    snprintf(service, sizeof service, "%d", *port);
-    if (*port < 0 || *port > 65535 || getaddrinfo(host, service, &hints, &ai) != 0)
-        return err_set(err, ERR_USAGE, E8002, "cannot listen at %s port %d: not an address", host, *port);
-    int fd = httpd__bind(ai);
-    int sys = errno;
-    freeaddrinfo(ai);
-    if (fd < 0)
-        return err_sys(err, sys, E5000, "cannot listen at %s port %d", host, *port);
-    HttpdListener *l = mem_new(sizeof *l);
-    *l = (HttpdListener){.next = h->listeners};
-    l->watch = (LoopWatch){.fd = fd, .events = POLLIN, .deadline = DEADLINE_NONE, .wake = httpd__accept, .owner = h};
-    h->listeners = l;
-    loop_add(h->loop, &l->watch);
-    *port = httpd__bound_port(fd);
-    return true;
-}
-
 bool httpd_listen(Httpd *h, const char *host, int *port, Err *err)
 {
-    if (*host)
-        return httpd__listen_at(h, host, port, err);
-    return httpd__listen_at(h, "::", port, err) || httpd__listen_at(h, "0.0.0.0", port, err);
+    static const ListenOwner owner = {.take = httpd__take_connection, .spare = httpd__evict};
+
+    if (h->listener)
+        BUG("a server listens at one address");
+    return listen_open(h->loop, host, port, &owner, h, &h->listener, err);
 }
 
 Httpd *httpd_make(Loop *loop, HttpdBegin *begin, void *ctx)
@@ -916,12 +843,6 @@ void httpd_free(Httpd *h)
         httpd__leave(h->conns, false);
         httpd__drop(h->conns);
     }
-    while (h->listeners) {
-        HttpdListener *l = h->listeners;
-        h->listeners = l->next;
-        loop_remove(h->loop, &l->watch);
-        close(l->watch.fd);
-        mem_free(l);
-    }
+    listen_close(h->listener);
     mem_free(h);
 }

@@ -61,9 +61,7 @@ typedef void HttpdBegin(void *ctx, HttpdCall *c);
 ABX_FN Httpd *httpd_make(Loop *loop, HttpdBegin *begin, void *ctx);
 ABX_FN void   httpd_free(Httpd *h);
 
-/* Accept connections at an address ("127.0.0.1", "::"; "" is every address,
- * IPv6 where there is any) and *port; port 0 is a free one, written to *port.
- * False: ERR_SYSTEM or ERR_USAGE, E5000. */
+/* Accept connections, as listen_open() says (net/listen); once. */
 ABX_FN bool httpd_listen(Httpd *h, const char *host, int *port, Err *err) ABX_CHECK;
 
 /* Serve this connected stream socket, too; it is closed in the end. */
