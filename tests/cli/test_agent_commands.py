@@ -165,13 +165,14 @@ def test_timeout_kills_the_group(one):
     assert "timed_out" not in one.command("kill -9 $$")[-1]
 
 
-def start(agent, line, **more):
-    """A foreground command that is left alone: its socket and id."""
+def start(agent, line, until=b'"init"', **more):
+    """A foreground command that is left alone: its socket and id. `until` is
+    seen in its stream first, for commands that have to get ready."""
     s = agent.connect()
     body = json.dumps({"command": line, **more}).encode()
     s.sendall(b"POST /command HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
     got = b""
-    while b'"init"' not in got or not got.rstrip().endswith(b"}"):
+    while until not in got or not got.rstrip().endswith(b"}"):
         got += s.recv(4096)
     return s, got.partition(b'"text":"')[2][:32].decode()
 
@@ -190,13 +191,13 @@ def test_interrupt(one):
 
 
 def test_interrupt_of_the_stubborn(one):
-    s, ident = start(one, "trap '' TERM; while :; do sleep 0.1; done")
+    s, ident = start(one, "trap '' TERM; echo ready; while :; do sleep 0.1; done", until=b'"ready"')
     began = time.monotonic()
     assert one.request("DELETE", f"/command?id={ident}").status == 200
     assert 2.5 < time.monotonic() - began < 5
     assert one.get(f"/command/status/{ident}").doc["error"] == "signal: killed"
     s.close()
-    s, ident = start(one, "trap 'exit 9' TERM; while :; do sleep 0.1; done")
+    s, ident = start(one, "trap 'exit 9' TERM; echo ready; while :; do sleep 0.1; done", until=b'"ready"')
     assert one.request("DELETE", f"/command?id={ident}").status == 200
     assert one.get(f"/command/status/{ident}").doc["exit_code"] == 9
     s.close()
