@@ -474,7 +474,8 @@ static bool command__pipe(Command *x, int which, bool exact, int *child, Err *er
     o->type = which == 0 ? "stdout" : "stderr";
     o->lines = lines_make(exact);
     o->rest = buf_make(LIMIT_COPY_BLOCK);
-    o->watch = (LoopWatch){.fd = o->fd, .events = POLLIN, .deadline = DEADLINE_NONE, .wake = command__readable, .owner = x};
+    o->watch = (LoopWatch){.fd = o->fd, .events = POLLIN, .deadline = DEADLINE_NONE, .wake = command__readable,
+                           .owner = x};
     loop_add(&x->daemon->loop, &o->watch);
     return true;
 }
@@ -509,7 +510,8 @@ static bool command__spawn(Command *x, const CommandWish *wish, Arena *a, Err *e
         ok = command__pipe(x, 0, wish->exact, &child[0], err) && command__pipe(x, 1, wish->exact, &child[1], err);
     }
     if (ok) {
-        ProcSpec spec = {.file = file, .argv = wish->argv, .env = wish->env, .cwd = wish->cwd, .fd = {-1, child[0], child[1]},
+        ProcSpec spec = {.file = file, .argv = wish->argv, .env = wish->env, .cwd = wish->cwd,
+                         .fd = {-1, child[0], child[1]},
                          .group = true, .as_user = wish->as_user, .uid = wish->uid, .gid = wish->gid,
                          .files = &x->daemon->files};
         ok = proc_start(&spec, &x->pid, err);
@@ -543,7 +545,8 @@ static void command__started(Command *x, const CommandWish *wish)
 {
     x->running = true;
     if (wish->timeout_ms) {
-        x->timeout = (LoopWatch){.fd = -1, .deadline = clock_after(wish->timeout_ms), .wake = command__timeout, .owner = x};
+        x->timeout = (LoopWatch){.fd = -1, .deadline = clock_after(wish->timeout_ms), .wake = command__timeout,
+                                 .owner = x};
         loop_add(&x->daemon->loop, &x->timeout);
     }
     if (x->background) {
@@ -661,7 +664,8 @@ void command_interrupt(HttpdCall *c)
     } else if (!(x = command__find(d, id))) {
         answer_error(c, 500, "RUNTIME_ERROR", "error interruptting code context. no such session");
     } else if (!x->running) {
-        answer_error(c, 500, "RUNTIME_ERROR", "error interruptting code context. command session %s is not running", x->id);
+        answer_error(c, 500, "RUNTIME_ERROR", "error interruptting code context. command session %s is not running",
+                     x->id);
     } else {
         k = mem_new(sizeof *k);
         *k = (CommandKill){.daemon = d, .group = x->pid, .kill_at = clock_after(LIMIT_AGENT_TERM_MS),

@@ -270,7 +270,8 @@ void dirs_make(HttpdCall *c, Str body)
     Err         err;
 
     if (!json_parse(body, &a, &all, &err) || all->type != JSON_OBJECT)
-        answer_error(c, 400, "INVALID_REQUEST_BODY", "error parsing request, MAYBE invalid body format. an object is wanted");
+        answer_error(c, 400, "INVALID_REQUEST_BODY",
+                     "error parsing request, MAYBE invalid body format. an object is wanted");
     else
         for (size_t i = 0; i < json_count(all) && !httpd_started(c); i++) {
             const char *path = query_file(all->keys[i], &a);

@@ -118,7 +118,9 @@ static void download__bytes(HttpdCall *c, int fd, const char *path, const struct
     Header  fields[4] = {{STR("Content-Disposition"), download__disposition(path, c->arena)}};
 
     time_http((int64_t)st->st_mtim.tv_sec * 1000, date);
-    DownloadRange kind = asked.n && download__same(c, date) ? download__range(asked, st->st_size, &from, &end) : DOWNLOAD_ALL;
+    DownloadRange kind = DOWNLOAD_ALL;
+    if (asked.n && download__same(c, date))
+        kind = download__range(asked, st->st_size, &from, &end);
     if (kind == DOWNLOAD_OUTSIDE || kind == DOWNLOAD_MALFORMED) {
         close(fd);
         download__no_range(c, kind, fields[0], st->st_size);
@@ -133,7 +135,8 @@ static void download__bytes(HttpdCall *c, int fd, const char *path, const struct
     }
     fields[2] = (Header){STR("Content-Type"), STR("application/octet-stream")};
     if (kind == DOWNLOAD_PART) {
-        snprintf(range, sizeof range, "bytes %lld-%lld/%lld", (long long)from, (long long)end - 1, (long long)st->st_size);
+        snprintf(range, sizeof range, "bytes %lld-%lld/%lld", (long long)from, (long long)end - 1,
+                 (long long)st->st_size);
         fields[1] = (Header){STR("Content-Range"), str_from(range)};
         httpd_start(c, 206, fields, 3, end - from);
         httpd_file(c, fd, from, end - from);
@@ -216,7 +219,8 @@ void download_begin(HttpdCall *c)
     if (fd < 0 || fstat(fd, &st) != 0) {
         answer_sys(c, errno, "open %s", path ? path : "");
     } else if (!S_ISREG(st.st_mode)) {
-        answer_error(c, 500, "RUNTIME_ERROR", "error reading %s: %s", path, S_ISDIR(st.st_mode) ? "is a directory" : "no regular file");
+        answer_error(c, 500, "RUNTIME_ERROR", "error reading %s: %s", path,
+                     S_ISDIR(st.st_mode) ? "is a directory" : "no regular file");
     } else if (lines) {
         download__lines(c, fd, offset, limit);
         return;

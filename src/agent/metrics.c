@@ -76,7 +76,9 @@ static void metrics__put(Buf *b)
     double total, used, busy = metrics__busy();
 
     metrics__memory(&total, &used);
-    buf_addf(b, "{\"cpu_count\":%ld,\"cpu_used_pct\":%.3f,\"mem_total_mib\":%.3f,\"mem_used_mib\":%.3f,\"timestamp\":%lld}",
+    buf_addf(b,
+             "{\"cpu_count\":%ld,\"cpu_used_pct\":%.3f,\"mem_total_mib\":%.3f,\"mem_used_mib\":%.3f,"
+             "\"timestamp\":%lld}",
              sysconf(_SC_NPROCESSORS_ONLN), busy, total, used, (long long)clock_unix_ms());
 }
 

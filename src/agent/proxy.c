@@ -327,18 +327,24 @@ static void proxy__wake(LoopWatch *w, short revents)
 
 void proxy_begin(HttpdCall *c, int port, Str target)
 {
-    static const HttpdHandler proxy = {.body = proxy__body, .end = proxy__end, .room = proxy__room, .gone = proxy__gone};
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    static const HttpdHandler proxy = {
+        .body = proxy__body, .end = proxy__end, .room = proxy__room, .gone = proxy__gone,
+    };
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
     Proxy *p = mem_new(sizeof *p);
     int    on = 1;
     Err    err;
 
     *p = (Proxy){.daemon = c->ctx, .call = c, .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
-                 .out = buf_make(LIMIT_HEAD + 2 * LIMIT_HTTPD_READ + LIMIT_HTTPD_ROOM), .reader = http_head_reader(HTTP_ANSWER),
+                 .out = buf_make(LIMIT_HEAD + 2 * LIMIT_HTTPD_READ + LIMIT_HTTPD_ROOM),
+                 .reader = http_head_reader(HTTP_ANSWER),
                  .arena = arena_make(LIMIT_HTTPD_ARENA)};
     c->handler = &proxy;
     c->ctx = p;
-    p->watch = (LoopWatch){.fd = p->fd, .events = POLLOUT, .deadline = clock_after(LIMIT_CONNECT_MS), .wake = proxy__wake, .owner = p};
+    p->watch = (LoopWatch){.fd = p->fd, .events = POLLOUT, .deadline = clock_after(LIMIT_CONNECT_MS),
+                           .wake = proxy__wake, .owner = p};
     if (p->fd < 0 || !proxy__put_head(p, port, target, &err)) {
         proxy__bad_gateway(p);
         return;

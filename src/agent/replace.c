@@ -103,7 +103,8 @@ void replace_begin(HttpdCall *c, Str body)
     Err         err;
 
     if (!json_parse(body, &a, &all, &err) || all->type != JSON_OBJECT) {
-        answer_error(c, 400, "INVALID_REQUEST_BODY", "error parsing request, MAYBE invalid body format. an object is wanted");
+        answer_error(c, 400, "INVALID_REQUEST_BODY",
+                     "error parsing request, MAYBE invalid body format. an object is wanted");
     } else {
         json_begin(&w, '{');
         replace__all(c, all, &w, &a);

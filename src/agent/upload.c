@@ -109,7 +109,9 @@ static UploadPart upload__part(const MultipartEvent *ev)
 {
     if (!ev->has_filename)
         return UPLOAD_OTHER;
-    return str_eq(ev->name, STR("metadata")) ? UPLOAD_METADATA : str_eq(ev->name, STR("file")) ? UPLOAD_FILE : UPLOAD_OTHER;
+    if (str_eq(ev->name, STR("metadata")))
+        return UPLOAD_METADATA;
+    return str_eq(ev->name, STR("file")) ? UPLOAD_FILE : UPLOAD_OTHER;
 }
 
 static void upload__data(Upload *u, Str data)

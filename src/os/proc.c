@@ -11,7 +11,8 @@
 typedef enum ProcStage { PROC_FDS, PROC_GROUP, PROC_USER, PROC_CWD, PROC_EXEC } ProcStage;
 
 static const char *const proc__stages[] = {
-    [PROC_FDS] = "descriptors", [PROC_GROUP] = "setpgid", [PROC_USER] = "setuid", [PROC_CWD] = "chdir", [PROC_EXEC] = "exec",
+    [PROC_FDS] = "descriptors", [PROC_GROUP] = "setpgid", [PROC_USER] = "setuid", [PROC_CWD] = "chdir",
+    [PROC_EXEC] = "exec",
 };
 
 typedef struct ProcReport { ProcStage stage; int sys; } ProcReport;
