@@ -32,7 +32,7 @@ static size_t lines__end(Str s)
 {
     size_t n = 0, step = 128;
 
-    do {
+    while (n < s.n) {
         step = step < s.n - n ? step : s.n - n;
         Str    part = {s.p + n, step};
         size_t at = str_find((Str){part.p, str_find(part, '\n')}, '\r');
@@ -40,7 +40,7 @@ static size_t lines__end(Str s)
         if (at < step)
             break;
         step *= 4;
-    } while (n < s.n);
+    }
     return n;
 }
 
