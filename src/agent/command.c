@@ -35,16 +35,23 @@ static Command *command__find(Daemon *d, Str id)
     return NULL;
 }
 
-static void command__free(Command *x)
+static void command__drop_log(Command *x)
 {
     if (x->log >= 0)
         close(x->log);
+    x->log = -1;
+}
+
+static void command__free(Command *x)
+{
+    command__drop_log(x);
     mem_free(x->text);
     mem_free(x->fault);
     mem_free(x);
 }
 
-/* Forget the oldest of those that ended, when there are too many. */
+/* Forget the oldest of those that ended, when there are too many; their output
+ * before that. */
 static void command__prune(Daemon *d)
 {
     size_t ended = 0, logs = 0, bytes = 0;
@@ -55,7 +62,9 @@ static void command__prune(Daemon *d)
         ended += done;
         logs += done && x->log >= 0;
         bytes += strlen(x->text);
-        if (done && (ended > LIMIT_AGENT_ENDED || logs > LIMIT_AGENT_LOGS || bytes > LIMIT_AGENT_TEXTS)) {
+        if (done && logs > LIMIT_AGENT_LOGS)
+            command__drop_log(x);
+        if (done && (ended > LIMIT_AGENT_ENDED || bytes > LIMIT_AGENT_TEXTS)) {
             *at = x->next;
             command__free(x);
         } else {
@@ -736,7 +745,8 @@ void command_logs(HttpdCall *c, Str id)
         return;
     }
     if (!x->background || x->log < 0 || fstat(x->log, &st) != 0) {
-        answer_error(c, 400, "INVALID_REQUEST_BODY", "command %s is not running in background", x->id);
+        answer_error(c, 400, "INVALID_REQUEST_BODY", "command %s %s", x->id,
+                     x->background ? "is over, and its output is no longer kept" : "is not running in background");
         return;
     }
     if (query_get(c->head.target, "cursor", c->arena, &text) && text.n && (!num_i64(text, &cursor) || cursor < 0)) {

@@ -45,13 +45,13 @@ static bool environ__file(EnvironList *l, Arena *a, const char *path)
 
     if (fd < 0)
         return true;
-    text = arena_alloc(a, LIMIT_DOTENV);
+    text = arena_alloc(a, LIMIT_DOTENV + 1);
     ssize_t n;
-    while (rest.n < LIMIT_DOTENV && (n = read(fd, text + rest.n, LIMIT_DOTENV - rest.n)) > 0)
+    while (rest.n <= LIMIT_DOTENV && (n = read(fd, text + rest.n, LIMIT_DOTENV + 1 - rest.n)) > 0)
         rest.n += (size_t)n;
     close(fd);
     rest.p = text;
-    bool fits = true;
+    bool fits = rest.n <= LIMIT_DOTENV;         /* half of a value is none */
     while (fits && rest.n && str_cut(&rest, '\n', &line)) {
         line = str_trim(line);
         size_t eq = str_find(line, '=');
@@ -87,7 +87,7 @@ const char *const *environ_make(const Json *more, Arena *a, const char **fault)
         fits = environ__put(&l, a, more->keys[i], json_str(v));
     }
     if (!fits) {
-        *fault = "too many environment variables";
+        *fault = "too many environment variables, or a file of them that is too long";
         return NULL;
     }
     return l.v;

@@ -402,7 +402,12 @@ static void httpd__rest(HttpdConn *k)
     k->left = -1;
     k->sent = 0;
     buf_free(&k->out);
+    /* A long head does not stay in memory with a connection at rest. */
+    if (k->arena.used > 4096)
+        arena_free(&k->arena);
     arena_reset(&k->arena);
+    if (k->reader.bytes.cap > 4096)
+        http_head_free(&k->reader);
     k->send_by = DEADLINE_NONE;
     k->read_by = clock_after(LIMIT_HTTPD_KEEP_MS);
 }

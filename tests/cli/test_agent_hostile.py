@@ -1,5 +1,6 @@
 """abx agent serve in hostile company: what would end it, hold it up, or make it say what is not so."""
 
+import contextlib
 import os
 import socket
 import struct
@@ -183,4 +184,33 @@ def test_a_file_of_another_that_may_be_written(tmp_path):
     assert a.upload(({"path": str(d / "f")}, b"new")).status == 200
     assert (d / "f").read_bytes() == b"new" and os.listdir(d) == ["f"]
     assert a.upload(({"path": str(d / "f"), "mode": 600}, b"newer")).status == 500
+    a.close()
+
+
+def test_long_heads_do_not_stay_in_memory(one):
+    with contextlib.ExitStack() as all:
+        for _ in range(100):
+            s = all.enter_context(one.connect())
+            s.sendall(b"GET /ping HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 250000 + b"\r\n\r\n")
+            assert s.recv(4096).startswith(b"HTTP/1.1 200")
+        assert one.memory("VmRSS") < 8192, one.memory("VmRSS")
+
+
+def test_results_are_kept_longer_than_output(one):
+    stream = one.command("echo first; exit 3", background=True)
+    for _ in range(201):
+        assert one.request("POST", "/command", {"command": "exit 0", "background": True}).status == 200
+    first = stream[0]["text"]
+    wait_for(lambda: one.get(f"/command/{first}/logs").status == 400)
+    assert "no longer kept" in one.get(f"/command/{first}/logs").doc["message"]
+    assert one.get(f"/command/status/{first}").doc["exit_code"] == 3
+
+
+def test_a_file_of_variables_that_is_too_long(tmp_path):
+    a = Agent(tmp_path, env={"EXECD_ENVS": str(tmp_path / "env")})
+    (tmp_path / "env").write_text("A=1\n")
+    assert printed(a.command("echo $A")) == b"1\n"
+    (tmp_path / "env").write_text("A=" + "1" * (1 << 20) + "\n")
+    answer = a.request("POST", "/command", {"command": "echo $A"})
+    assert answer.status == 400 and "too long" in answer.doc["message"]
     a.close()
