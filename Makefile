@@ -88,7 +88,7 @@ say  = @:
 endif
 
 # Objects are built side by side even where nobody said -j; tests are not run so.
-JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+JOBS = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell /usr/bin/nproc))
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
