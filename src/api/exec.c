@@ -7,7 +7,6 @@
 #include "base/str.h"
 #include "os/poll.h"
 
-#include <signal.h>
 
 struct abx_exec {
     Provider *provider;
@@ -43,21 +42,6 @@ abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e
     return x;
 }
 
-static int exec__signal(Str name)
-{
-    static const struct { const char *name; int number; } rows[] = {
-        {"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},   {"SIGQUIT", SIGQUIT}, {"SIGILL", SIGILL},   {"SIGTRAP", SIGTRAP},
-        {"SIGABRT", SIGABRT}, {"SIGBUS", SIGBUS},   {"SIGFPE", SIGFPE},   {"SIGKILL", SIGKILL}, {"SIGUSR1", SIGUSR1},
-        {"SIGSEGV", SIGSEGV}, {"SIGUSR2", SIGUSR2}, {"SIGPIPE", SIGPIPE}, {"SIGALRM", SIGALRM}, {"SIGTERM", SIGTERM},
-        {"SIGXCPU", SIGXCPU}, {"SIGXFSZ", SIGXFSZ}, {"SIGSYS", SIGSYS},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (str_eq(name, str_from(rows[i].name)))
-            return rows[i].number;
-    return -1;
-}
-
 int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
 {
     const ProviderKind *kind = x->provider->kind;
@@ -79,7 +63,7 @@ int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
     *event = (abx_event){
         .kind = ev.kind == EXEC_OUT ? ABX_STDOUT : ev.kind == EXEC_ERR ? ABX_STDERR : ABX_EXIT,
         .bytes = ev.bytes.p, .size = ev.bytes.n, .exit_code = ev.exit_code,
-        .signal = ev.kind == EXEC_EXIT && ev.exit_code < 0 ? exec__signal(ev.signal) : 0,
+        .signal = ev.signal,
         .timed_out = ev.timed_out, .duration_ms = ev.duration_ms,
     };
     return 1;

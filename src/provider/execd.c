@@ -10,6 +10,7 @@
 #include "os/poll.h"
 #include "provider/refusal.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 enum {
@@ -226,30 +227,36 @@ void execd_close(ExecCall *c)
     mem_free(c);
 }
 
-/* The daemon tells a signal in the words of its language's library. */
-static const struct { const char *words, *name; } execd__signals[] = {
-    {"hangup", "SIGHUP"}, {"interrupt", "SIGINT"}, {"quit", "SIGQUIT"}, {"illegal instruction", "SIGILL"},
-    {"trace/breakpoint trap", "SIGTRAP"}, {"aborted", "SIGABRT"}, {"bus error", "SIGBUS"},
-    {"floating point exception", "SIGFPE"}, {"killed", "SIGKILL"}, {"user defined signal 1", "SIGUSR1"},
-    {"segmentation fault", "SIGSEGV"}, {"user defined signal 2", "SIGUSR2"}, {"broken pipe", "SIGPIPE"},
-    {"alarm clock", "SIGALRM"}, {"terminated", "SIGTERM"}, {"stack fault", "SIGSTKFLT"},
-    {"CPU time limit exceeded", "SIGXCPU"}, {"file size limit exceeded", "SIGXFSZ"}, {"bad system call", "SIGSYS"},
+/* The stock daemon tells a signal in the words of its language's library. */
+static const struct { const char *words; int number; } execd__signals[] = {
+    {"hangup", SIGHUP}, {"interrupt", SIGINT}, {"quit", SIGQUIT}, {"illegal instruction", SIGILL},
+    {"trace/breakpoint trap", SIGTRAP}, {"aborted", SIGABRT}, {"bus error", SIGBUS},
+    {"floating point exception", SIGFPE}, {"killed", SIGKILL}, {"user defined signal 1", SIGUSR1},
+    {"segmentation fault", SIGSEGV}, {"user defined signal 2", SIGUSR2}, {"broken pipe", SIGPIPE},
+    {"alarm clock", SIGALRM}, {"terminated", SIGTERM}, {"CPU time limit exceeded", SIGXCPU},
+    {"file size limit exceeded", SIGXFSZ}, {"bad system call", SIGSYS},
 };
 
-static Str execd__signal(Str trace)
+/* The number of the signal, -1 when it is not told. Ours tells the number. */
+static int execd__signal(const Json *event, Str trace)
 {
+    int64_t number = json_int(json_get(event, "signal"), 0);
+
+    if (number >= 1 && number <= 64)
+        return (int)number;
     if (!str_starts(trace, STR("signal: ")))
-        return (Str){0};
+        return -1;
     str_skip(&trace, 8);
     for (size_t i = 0; i < COUNT_OF(execd__signals); i++)
         if (str_starts(trace, str_from(execd__signals[i].words)))
-            return str_from(execd__signals[i].name);
-    return (Str){0};
+            return execd__signals[i].number;
+    return -1;
 }
 
 /* The final event of a command that did not end with 0. */
-static Step execd__failed(ExecCall *c, const Json *error, ExecEvent *ev, Err *err)
+static Step execd__failed(ExecCall *c, const Json *event, ExecEvent *ev, Err *err)
 {
+    const Json *error = json_get(event, "error");
     Str     name = json_str(json_get(error, "ename")), value = json_str(json_get(error, "evalue"));
     int64_t code;
 
@@ -262,8 +269,10 @@ static Step execd__failed(ExecCall *c, const Json *error, ExecEvent *ev, Err *er
     ev->exit_code = (int)code;
     ev->duration_ms = clock_mono_ms() - c->started;
     if (code == -1) {
-        ev->signal = execd__signal(json_str(json_at(json_get(error, "traceback"), 0)));
-        ev->timed_out = c->timeout_ms > 0 && ev->duration_ms >= c->timeout_ms && str_eq(ev->signal, STR("SIGKILL"));
+        ev->signal = execd__signal(event, json_str(json_at(json_get(error, "traceback"), 0)));
+        /* The stock daemon does not say why it was killed: the time tells. */
+        ev->timed_out = json_bool(json_get(event, "timed_out"), c->timeout_ms > 0 && ev->duration_ms >= c->timeout_ms &&
+                                                                    ev->signal == SIGKILL);
     }
     c->ended = true;
     return STEP_DONE;
@@ -314,7 +323,7 @@ static Step execd__event(ExecCall *c, const Json *event, ExecEvent *ev, Err *err
         return STEP_DONE;
     }
     if (failed)
-        return execd__failed(c, json_get(event, "error"), ev, err);
+        return execd__failed(c, event, ev, err);
     if (done) {
         *ev = (ExecEvent){.kind = EXEC_EXIT, .duration_ms = clock_mono_ms() - c->started};
         c->ended = true;

@@ -81,7 +81,7 @@ typedef struct ExecEvent {
     ExecEventKind kind;
     Str           bytes;        /* EXEC_OUT, EXEC_ERR: good until the next call */
     int           exit_code;    /* EXEC_EXIT: 0 ... 255; -1 when a signal ended it */
-    Str           signal;       /* "SIGKILL", or empty; good until the call is closed */
+    int           signal;       /* its number, 0: none, -1: the backend does not say which */
     bool          timed_out;    /* the request's timeout ended it */
     int64_t       duration_ms;
 } ExecEvent;

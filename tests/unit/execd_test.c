@@ -6,7 +6,7 @@
 #include "provider/execd.h"
 #include "script_stream.h"
 
-/* want: o(bytes) and e(bytes), joined as long as the kind stays, x(code) or s(SIGNAL), !(code) */
+/* want: o(bytes) and e(bytes), joined as long as the kind stays, x(code) or s(signal), t behind it for a timeout, !(code) */
 static const struct { const char *events, *want; } execd_cases[] = {
     {"{\"type\":\"init\",\"text\":\"abc\"}\n\n{\"type\":\"ping\",\"text\":\"pong\"}\n\n"
      "{\"type\":\"stdout\",\"text\":\"hi\"}\n\n{\"type\":\"execution_complete\",\"execution_time\":7}\n\n", "o(hi\n)x(0)"},
@@ -16,10 +16,12 @@ static const struct { const char *events, *want; } execd_cases[] = {
      "o(a\n\n)e(e\n)o(b\n)x(3)"},
     {"{\"type\":\"stdout\",\"text\":\"x\\ufffd\",\"b64\":\"eP8=\"}\n\n{\"type\":\"execution_complete\"}\n\n", "o(x\xff)x(0)"},
     {"{\"type\":\"error\",\"error\":{\"ename\":\"CommandExecError\",\"evalue\":\"-1\",\"traceback\":[\"signal: killed\"]}}\n\n",
-     "s(SIGKILL)"},
+     "s(9)"},
     {"{\"type\":\"error\",\"error\":{\"evalue\":\"-1\",\"traceback\":[\"signal: segmentation fault (core dumped)\"]}}\n\n",
-     "s(SIGSEGV)"},
-    {"{\"type\":\"error\",\"error\":{\"evalue\":\"-1\",\"traceback\":[\"signal: 40\"]}}\n\n", "s()"},
+     "s(11)"},
+    {"{\"type\":\"error\",\"signal\":40,\"timed_out\":true,\"error\":{\"evalue\":\"-1\"}}\n\n", "s(40)t"},
+    {"{\"type\":\"error\",\"signal\":0,\"error\":{\"evalue\":\"-1\",\"traceback\":[\"signal: hangup\"]}}\n\n", "s(1)"},
+    {"{\"type\":\"error\",\"error\":{\"evalue\":\"-1\",\"traceback\":[\"signal: 40\"]}}\n\n", "s(-1)"},
     {"{\"type\":\"error\",\"error\":{\"ename\":\"CommandExecError\",\"evalue\":\"fork/exec: no memory\"}}\n\n", "!(E3000)"},
     {"{\"type\":\"error\",\"error\":{\"evalue\":\"256\"}}\n\n", "!(E3000)"},
     {"{\"type\":\"error\",\"error\":{\"evalue\":\"-2\"}}\n\n", "!(E3000)"},
@@ -77,7 +79,7 @@ static bool execd__test_run(Script *script, Buf *got)
     if (result && ev.exit_code >= 0)
         buf_addf(got, "x(%d)", ev.exit_code);
     else if (result)
-        buf_addf(got, "s(%.*s)", STR_ARG(ev.signal));
+        buf_addf(got, "s(%d)%s", ev.signal, ev.timed_out ? "t" : "");
     else
         buf_addf(got, "!(%s)", code);
     execd_close(call);
