@@ -120,13 +120,18 @@ class Server:
         self.port = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.open = set()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.accepts = threading.Thread(target=self._accept, daemon=True)
+        self.accepts.start()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.held.set()
+        # A thread that still accepts would serve the next server, whose listener
+        # gets the same descriptor.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.accepts.join()
         self.listener.close()
         with self.lock:
             for sock in self.open:
