@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "os/fs.h"
+#include "os/poll.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,7 +77,8 @@ int64_t abx_read_file(abx_sandbox *b, const char *path, abx_writer *writer, void
 typedef struct CopyLocal {
     int         fd;
     const char *name;
-    int64_t     left;       /* of the size it had when it was opened */
+    int64_t     left;       /* of the size it had when it was opened; -1: it is no regular file */
+    int         cancel_fd;
 } CopyLocal;
 
 static bool copy__local_read(void *ctx, char *p, size_t cap, size_t *n, Err *err)
@@ -88,8 +90,10 @@ static bool copy__local_read(void *ctx, char *p, size_t cap, size_t *n, Err *err
     if (f->left >= 0 && (int64_t)cap > f->left)
         cap = (size_t)f->left;
     do {
+        if (f->left < 0 && !poll_one(f->fd, POLLIN, f->cancel_fd, DEADLINE_NONE, err))
+            return false;
         got = cap ? read(f->fd, p, cap) : 0;
-    } while (got < 0 && errno == EINTR);
+    } while (got < 0 && (errno == EINTR || errno == EAGAIN));
     if (got < 0)
         return err_sys(err, errno, E4000, "cannot read %s", f->name);
     if (f->left > 0 && got == 0)
@@ -102,7 +106,9 @@ static bool copy__local_read(void *ctx, char *p, size_t cap, size_t *n, Err *err
 
 int64_t abx_upload(abx_sandbox *b, const char *local, const char *path, abx_error *e)
 {
-    CopyLocal   f = {.fd = open(local, O_RDONLY | O_CLOEXEC | O_NOCTTY), .name = local, .left = -1};
+    /* O_NONBLOCK: waiting for the writer of a FIFO is done where a signal is seen. */
+    CopyLocal   f = {.fd = open(local, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), .name = local, .left = -1,
+                     .cancel_fd = b->session->provider->host.cancel_fd};
     struct stat st;
     int64_t     size = -1;
     Err         err;
@@ -140,6 +146,7 @@ int64_t abx_download(abx_sandbox *b, const char *path, const char *local, abx_er
 
     if (!fs_temp_open(local, -1, &temp, &err))
         return copy__local_failure(&err, e);
+    temp.cancel_fd = b->session->provider->host.cancel_fd;
     size = copy__get(b, path, fs_temp_sink(&temp), e);
     if (size < 0)
         fs_temp_abort(&temp);

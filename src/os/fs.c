@@ -2,11 +2,12 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/poll.h"
+#include "os/random.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,13 +72,11 @@ static char *fs__temp_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     size_t      dir = slash ? (size_t)(slash - path) + 1 : 0;
-    size_t      room = dir + sizeof ".abx-" + 32;
-    char       *name = mem_new(room);
-    unsigned long long r[2];
+    char       *name = mem_new(dir + sizeof ".abx-" + 32);
 
-    if (getrandom(r, sizeof r, 0) != sizeof r)
-        BUG("the kernel has no random bytes");
-    snprintf(name, room, "%.*s.abx-%016llx%016llx", (int)dir, path, r[0], r[1]);
+    memcpy(name, path, dir);
+    memcpy(name + dir, ".abx-", 5);
+    random_hex(name + dir + 5, 32);
     return name;
 }
 
@@ -111,7 +110,7 @@ bool fs_temp_open(const char *path, int mode, FsTemp *out, Err *err)
 {
     char       *real = realpath(path, NULL);
     struct stat st;
-    FsTemp      t = {.fd = -1, .path = mem_str(str_from(real ? real : path))};
+    FsTemp      t = {.fd = -1, .cancel_fd = -1, .path = mem_str(str_from(real ? real : path))};
     bool        there = stat(t.path, &st) == 0;
 
     mem_free(real);
@@ -119,8 +118,11 @@ bool fs_temp_open(const char *path, int mode, FsTemp *out, Err *err)
         return fs__temp_failed(&t, ENOENT, "write", err);
     if ((there && S_ISDIR(st.st_mode)) || str_ends(str_from(path), STR("/")))
         return fs__temp_failed(&t, EISDIR, "write", err);
+    if (!there && lstat(t.path, &st) == 0)      /* a link that leads nowhere: it would be replaced */
+        return fs__temp_failed(&t, ENOENT, "follow the link", err);
     if (there && !S_ISREG(st.st_mode)) {
-        t.fd = open(t.path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        /* O_NONBLOCK: waiting for a reader is done where a signal is seen. */
+        t.fd = open(t.path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         if (t.fd < 0)
             return fs__temp_failed(&t, errno, "open", err);
     } else if (!fs__temp_make(&t, mode, there ? (int)(st.st_mode & 0777) : -1, err)) {
@@ -147,7 +149,10 @@ bool fs_temp_write(FsTemp *t, Str bytes, Err *err)
     t->written += (int64_t)bytes.n;
     while (bytes.n) {
         ssize_t n = write(t->fd, bytes.p, bytes.n);
-        if (n < 0 && errno != EINTR)
+        if (n < 0 && errno == EAGAIN) {
+            if (!poll_one(t->fd, POLLOUT, t->cancel_fd, DEADLINE_NONE, err))
+                return false;
+        } else if (n < 0 && errno != EINTR)
             return fs__failed(err, errno, "write", t->path);
         if (n > 0)
             str_skip(&bytes, (size_t)n);

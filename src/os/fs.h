@@ -28,17 +28,21 @@ typedef struct FsTemp {
     int   fd;           /* -1: closed */
     char *path;         /* what it becomes */
     char *temp;         /* where it is until then; NULL: written directly */
+    int   cancel_fd;    /* the caller's to set; -1 */
     int64_t written;
     int64_t flushing;   /* so much of it is on its way to the disk already */
 } FsTemp;
 
 /* A new file beside `path`, under a name that nobody can foresee. mode -1: that
  * of the file that is there, or 0666 without the umask. If `path` is a link,
- * the file it leads to is meant, and the link stays. A device or a FIFO cannot
- * be replaced: it is written directly. False for a folder. */
+ * the file it leads to is meant, and the link stays; one that leads nowhere is
+ * ERR_NOT_FOUND. A device or a FIFO cannot be replaced: it is written directly,
+ * and a FIFO that nobody reads is refused. False for a folder. */
 ABX_FN bool fs_temp_open(const char *path, int mode, FsTemp *out, Err *err) ABX_CHECK;
 
-ABX_FN bool fs_temp_write(FsTemp *t, Str bytes, Err *err) ABX_CHECK;    /* all of them */
+/* All of the bytes. A reader that is slow to take them is waited for: ERR_CANCELLED
+ * when t->cancel_fd becomes readable. */
+ABX_FN bool fs_temp_write(FsTemp *t, Str bytes, Err *err) ABX_CHECK;
 ABX_FN Sink fs_temp_sink(FsTemp *t);
 
 /* Put it in place of `path`. `lasting`: what a power cut must not take back is
