@@ -27,7 +27,8 @@ bool output_bytes(const Output *o, int fd, Str bytes, Err *err)
     bool waits = output__waits(fd);
 
     while (bytes.n) {
-        if (waits && !poll_one(fd, POLLOUT, o->cancel_fd, DEADLINE_NONE, err))
+        /* A file is ready at once, but somebody may have had enough. */
+        if (!poll_one(fd, POLLOUT, o->cancel_fd, DEADLINE_NONE, err))
             return false;
         ssize_t n = write(fd, bytes.p, waits && bytes.n > OUTPUT_PIECE ? OUTPUT_PIECE : bytes.n);
         if (n < 0 && errno != EINTR && errno != EAGAIN)

@@ -122,6 +122,19 @@ static bool client__late(const Exchange *x, Err *err)
                                                         : "%s: no answer came in time", x->where);
 }
 
+/* Where bytes come or go without a wait between them: nobody has had enough. */
+static bool client__goes_on(const Exchange *x, Deadline deadline, Err *err)
+{
+    struct pollfd none[1];
+    Err           seen;
+
+    if (!poll_wait(none, 0, x->client->cancel_fd, 0, &seen) && seen.kind == ERR_CANCELLED) {
+        *err = seen;
+        return false;
+    }
+    return !clock_passed(deadline) || client__late(x, err);
+}
+
 static bool client__wait(Exchange *x, bool writing, Deadline deadline, Err *err)
 {
     const Stream *s = x->conn->stream;
@@ -370,8 +383,9 @@ static bool client__lost(Exchange *x, Err *err)
  * between the pieces of the body, and when the connection takes no more. */
 static bool client__talk(Exchange *x, const ClientRequest *r, Err *err)
 {
-    int  interim = 0;
-    Step step;
+    Deadline head = DEADLINE_NONE;
+    int      interim = 0;
+    Step     step;
 
     for (;;) {
         bool blocked = false, first = x->sent == 0;
@@ -395,8 +409,13 @@ static bool client__talk(Exchange *x, const ClientRequest *r, Err *err)
             return true;
         if (step == STEP_ERR)
             return client__lost(x, err);
-        if (blocked || !x->sending ? !client__wait(x, blocked, r->deadline, err)
-                                   : clock_passed(r->deadline) && !client__late(x, err))
+        /* A head that has begun must not drip in for ever, however long the body takes. */
+        if (http_head_idle(&x->conn->head))
+            head = DEADLINE_NONE;
+        else if (head == DEADLINE_NONE && r->idle_ms > 0)
+            head = clock_after(r->idle_ms);
+        Deadline until = clock_sooner(r->deadline, head);
+        if (blocked || !x->sending ? !client__wait(x, blocked, until, err) : !client__goes_on(x, until, err))
             return false;
     }
 }
@@ -514,6 +533,11 @@ int64_t client_length(const Exchange *x)
     return x->body.length;
 }
 
+bool client_framed(const Exchange *x)
+{
+    return x->body.state != HTTP_BODY_UNTIL_END;
+}
+
 /* --- the body ------------------------------------------------------------------- */
 
 /* How much may be read right into the caller's memory: what is certainly body,
@@ -592,10 +616,9 @@ bool client_read(Exchange *x, char *p, size_t cap, size_t *n, Deadline deadline,
 {
     Step step;
 
-    /* Bytes that never stop coming do not make a deadline longer. */
     *n = 0;
-    if (clock_passed(deadline))
-        return client__late(x, err);
+    if (!client__goes_on(x, deadline, err))
+        return false;
     while ((step = client_try(x, p, cap, n, err)) == STEP_MORE)
         if (!client__wait(x, false, deadline, err))
             return false;

@@ -86,6 +86,10 @@ ABX_FN Headers client_headers(const Exchange *x);
 /* How long the body is: -1 when the answer does not say. */
 ABX_SET int64_t client_length(const Exchange *x);
 
+/* The end of the body is marked, by its length or by a last chunk. Where it is
+ * not, a body cut short cannot be told from a whole one. */
+ABX_FN bool    client_framed(const Exchange *x);
+
 /* The next piece of the body: *n bytes, 0 at its end. Waits until `deadline`,
  * and no longer than the request's idle_ms for one piece. Reading can go on
  * after ERR_TIMEOUT and ERR_CANCELLED, after nothing else. */

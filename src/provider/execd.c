@@ -15,7 +15,7 @@
 
 enum {
     EXECD_PORT = 44772,
-    EXECD_ARENA = 1 << 20,          /* for events of everyday size */
+    EXECD_ARENA = 4 << 20,          /* reserved: events of everyday size, or a short answer with its tree */
     EXECD_RUN_BYTES = 8192,         /* what is kept of each output of a command of ours: a path, or a complaint */
     EXECD_KILL_GRACE_MS = 5000,     /* how much later than its timeout a command's end may be reported */
 };
@@ -32,7 +32,7 @@ bool execd_find(Lifecycle *l, Str id, Code code, Arena *a, Execd *out, Deadline 
         if (paused)
             err_hint(err, "Resume it first: abx sandbox resume %.*s", STR_ARG(id));
         else if (info.reason.n)
-            err_hint(err, "The server says: %.*s", STR_ARG(clean_message(info.reason, &l->key, 1, a)));
+            err_hint(err, "The server says: %.*s", STR_ARG(info.reason));
         return false;
     }
     *out = (Execd){.server = l, .id = id};
@@ -97,7 +97,9 @@ bool execd_ask(Execd *x, const ExecdCall *call, Arena *a, ExecdReply *out, Err *
     if (!execd_open(x, call, a, &in, err))
         return false;
     *out = (ExecdReply){.status = client_status(in)};
-    bool read = client_text(in, LIMIT_ANSWER, a, &out->body, call->deadline, err);
+    /* The head can have taken long, after a body; what follows it cannot. */
+    Deadline rest = clock_sooner(call->deadline, clock_after(x->server->call_ms));
+    bool     read = client_text(in, call->brief ? LIMIT_ERROR_BODY : LIMIT_ANSWER, a, &out->body, rest, err);
     client_close(in);
     if (!read)
         return err_wrap(err, "cannot %s", call->what);
@@ -187,10 +189,11 @@ bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Dead
     Header *fields = arena_array(&c->own, x->at.headers.n, sizeof *fields);
     for (size_t i = 0; i < x->at.headers.n; i++)
         fields[i] = (Header){arena_str(&c->own, x->at.headers.v[i].name), arena_str(&c->own, x->at.headers.v[i].value)};
-    Url none;
-    if (!url_parse(url_text(&x->at.url, &c->event), &c->own, &none, err))
-        BUG("an endpoint that was parsed does not parse again");
-    c->daemon = (Execd){.server = x->server, .id = arena_str(&c->own, x->id), .at = {none, {fields, x->at.headers.n}}};
+    Url at = x->at.url;
+    at.host = arena_str(&c->own, at.host);
+    at.path = arena_str(&c->own, at.path);
+    at.query = (Str){0};
+    c->daemon = (Execd){.server = x->server, .id = arena_str(&c->own, x->id), .at = {at, {fields, x->at.headers.n}}};
 
     Str       body = buf_str(&json);
     Source    source = flow_from_str(&body);
@@ -210,7 +213,8 @@ bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Dead
     }
     c->silent = clock_after(LIMIT_SILENCE_MS);
     c->timeout_ms = rq->timeout_ms;
-    c->overdue = rq->timeout_ms > 0 ? clock_after(rq->timeout_ms + EXECD_KILL_GRACE_MS) : DEADLINE_NONE;
+    c->overdue = rq->timeout_ms > 0 && rq->timeout_ms < INT64_MAX - EXECD_KILL_GRACE_MS
+                     ? clock_after(rq->timeout_ms + EXECD_KILL_GRACE_MS) : DEADLINE_NONE;
     *out = c;
     return true;
 }
@@ -260,9 +264,14 @@ static Step execd__failed(ExecCall *c, const Json *event, ExecEvent *ev, Err *er
     Str     name = json_str(json_get(error, "ename")), value = json_str(json_get(error, "evalue"));
     int64_t code;
 
-    if (!num_i64(value, &code) || code < -1 || code > 255) {
+    if (!num_i64(value, &code)) {
         err_set(err, ERR_REMOTE, E3000, "the sandbox could not run the command: %.*s",
                 STR_ARG(clean_message(value.n ? value : name, NULL, 0, &c->event)));
+        return STEP_ERR;
+    }
+    if (code < -1 || code == 0 || code > 255) {
+        err_set(err, ERR_REMOTE, E3000, "the sandbox tells of a failed command with status %lld: the result is unknown",
+                (long long)code);
         return STEP_ERR;
     }
     ev->kind = EXEC_EXIT;
@@ -394,7 +403,7 @@ static Step execd__unknown(ExecCall *c, const char *how, Err *err)
 
     snprintf(path, sizeof path, "/command/status/%s", url_encode(str_from(c->id), &a).p);
     ExecdCall call = {.method = "GET", .path = path, .idempotent = true, .what = "ask for the command's state",
-                      .code = E3000, .deadline = clock_after(LIMIT_CLEANUP_MS)};
+                      .code = E3000, .brief = true, .deadline = clock_after(LIMIT_CLEANUP_MS)};
     if (c->id[0] && execd_ask(&c->daemon, &call, &a, &reply, &none)) {
         if (json_bool(json_get(reply.json, "running"), false))
             snprintf(known, sizeof known, " (it is still running there)");
@@ -472,10 +481,11 @@ bool execd_kill(ExecCall *c, Deadline d, Err *err)
     ExecdReply reply;
     ExecdCall call = {.method = "DELETE",
                       .path = "/command",
-                      .query = arena_fmt(&a, "id=%s", c->id),
+                      .query = arena_fmt(&a, "id=%s", url_encode(str_from(c->id), &a).p),
                       .idempotent = true,
                       .what = "stop the command",
                       .code = E3000,
+                      .brief = true,
                       .deadline = d};
     bool       ok = c->id[0] != 0;
 
@@ -495,7 +505,7 @@ bool execd_run(Execd *x, Str line, int *exit_code, Str *out, Str *said, Arena *a
     Buf         texts[2] = {buf_make(EXECD_RUN_BYTES), buf_make(EXECD_RUN_BYTES)};   /* EXEC_OUT, EXEC_ERR */
     bool        ok = true;
 
-    if (!execd_start(x, line, &rq, &c, d, err))
+    if (!execd_start(x, line, &rq, &c, clock_sooner(d, clock_after(x->server->call_ms)), err))
         return false;
     for (;;) {
         Step step = execd_next(c, &ev, err);

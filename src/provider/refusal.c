@@ -14,7 +14,8 @@ static Str refusal__details(const Json *list, Arena *a)
         if (i)
             buf_add(&b, STR("; "));
         for (size_t k = 0; k < json_count(loc); k++) {
-            Str part = json_at(loc, k)->text;
+            const Json *at = json_at(loc, k);
+            Str         part = at->type == JSON_STRING || at->type == JSON_INT ? at->text : STR("?");
             if (k == 0 && json_count(loc) > 1)
                 continue;       /* "body", "query": no news */
             buf_addf(&b, "%.*s%s", STR_ARG(part), k + 1 < json_count(loc) ? "." : ": ");

@@ -40,6 +40,8 @@ static bool transfer__path(Str path, Arena *a, Str *out, Err *err)
     if (!utf8_valid(path))
         return err_set(err, ERR_USAGE, E8002,
                        "the path in the sandbox is not UTF-8, and OpenSandbox can name no other");
+    if (path.n + (path.p[0] != '/') >= TRANSFER_PATH)
+        return err_set(err, ERR_USAGE, E8002, "the path in the sandbox is longer than %d bytes", TRANSFER_PATH - 1);
     if (path.p[path.n - 1] == '/')
         return err_set(err, ERR_USAGE, E8002, "%.*s names a folder: say the file's name too", STR_ARG(path));
     *out = path.p[0] == '/' ? path : arena_fmt(a, "/%.*s", STR_ARG(path));
@@ -120,7 +122,8 @@ static bool transfer__stat(Execd *x, Str path, TransferStat *out, Arena *a, Dead
         return transfer__stat_by_command(x, path, out, a, d, err);
 
     ExecdCall  call = {.method = "GET", .path = "/files/info", .query = arena_fmt(a, "path=%s", url_encode(path, a).p),
-                       .idempotent = true, .what = "look at the file", .code = E4000, .deadline = d};
+                       .idempotent = true, .what = "look at the file", .code = E4000,
+                       .deadline = clock_sooner(d, clock_after(x->server->call_ms))};
     ExecdReply reply;
     Err        no;
     if (!execd_ask(x, &call, a, &reply, &no)) {
@@ -143,6 +146,17 @@ static bool transfer__stat(Execd *x, Str path, TransferStat *out, Arena *a, Dead
     return true;
 }
 
+/* The daemon puts U+FFFD where a name's bytes are not UTF-8: it is another name then. */
+static bool transfer__is_damaged(Str name)
+{
+    uint32_t c;
+
+    while (name.n)
+        if (!utf8_next(&name, &c) || c == 0xfffd)
+            return true;
+    return false;
+}
+
 /* Look at the target, and behind a link at what it names. */
 static bool transfer__target(Execd *x, Str *path, TransferStat *out, Arena *a, Deadline d, Err *err)
 {
@@ -156,7 +170,7 @@ static bool transfer__target(Execd *x, Str *path, TransferStat *out, Arena *a, D
             return false;
         if (real.n && real.p[real.n - 1] == '\n')
             real.n--;
-        if (real.n == 0 || real.p[0] != '/' || str_has(real, '\n'))
+        if (real.n == 0 || real.n >= TRANSFER_PATH || real.p[0] != '/' || str_has(real, '\n') || transfer__is_damaged(real))
             return err_set(err, ERR_REMOTE, E4000, "cannot follow the link %.*s: name the file behind it",
                            STR_ARG(*path));
         *path = real;
@@ -213,6 +227,7 @@ static void transfer__remove(Execd *x, Str path, Arena scratch)
 typedef struct TransferCount {
     Source  inner;
     int64_t n;
+    bool    ended;
 } TransferCount;
 
 static bool transfer__count(void *ctx, char *p, size_t cap, size_t *n, Err *err)
@@ -222,7 +237,14 @@ static bool transfer__count(void *ctx, char *p, size_t cap, size_t *n, Err *err)
     if (!c->inner.read(c->inner.ctx, p, cap, n, err))
         return false;
     c->n += (int64_t)*n;
+    c->ended = *n == 0;
     return true;
+}
+
+/* A daemon may say yes before it has read everything. */
+static bool transfer__all_given(const TransferCount *c)
+{
+    return c->inner.size < 0 ? c->ended : c->n == c->inner.size;
 }
 
 typedef struct TransferBody {
@@ -322,6 +344,9 @@ static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Tra
      * chmod sets the real one before the rename. */
     if (!transfer__send(x, temporary, (mode & 0777) ? mode & 0777 : 0600, &count, a, d, err))
         return false;
+    if (!transfer__all_given(&count))
+        return err_set(err, ERR_REMOTE, E4000, "the sandbox said yes to an upload of which it had taken %lld bytes",
+                       (long long)count.n);
     if (!transfer__stat(x, temporary, &there, a, d, err))
         return false;
     if (there.type != TRANSFER_FILE || there.size != count.n)
@@ -352,6 +377,20 @@ bool transfer_write(Lifecycle *l, Str id, Str path, int mode, Source src, int64_
 
 /* ---- reading ---- */
 
+/* Only what is certain to be the whole file, as it is. */
+static bool transfer__is_whole(const Exchange *in, Err *err)
+{
+    Str coding = header_get(client_headers(in), "content-encoding");
+
+    if (client_status(in) != 200)
+        return err_set(err, ERR_INPUT, E8020, "the daemon answers with status %d, which is not the whole file",
+                       client_status(in));
+    if (coding.n && !str_eq_nocase(coding, STR("identity")))
+        return err_set(err, ERR_INPUT, E8020, "the file comes in an encoding that was not asked for");
+    return client_framed(in) ||
+           err_set(err, ERR_INPUT, E8020, "the daemon's answer does not say where the file ends: it may be cut short");
+}
+
 static bool transfer__get(Execd *x, Str at, Str path, Sink to, int64_t *size, Arena *a, Deadline d, Err *err)
 {
     ExecdCall call = {.method = "GET",
@@ -373,9 +412,9 @@ static bool transfer__get(Execd *x, Str at, Str path, Sink to, int64_t *size, Ar
         return err_wrap(err, "%.*s", STR_ARG(path));
     }
     char *block = mem_new(TRANSFER_BLOCK);
-    bool  ok;
+    bool  ok = transfer__is_whole(in, err) || err_wrap(err, "cannot download %.*s", STR_ARG(path));
     *size = 0;
-    while ((ok = client_read(in, block, TRANSFER_BLOCK, &n, d, err)) && n > 0) {
+    while (ok && (ok = client_read(in, block, TRANSFER_BLOCK, &n, d, err)) && n > 0) {
         *size += (int64_t)n;
         if (!(ok = to.write(to.ctx, (Str){block, n}, err)))
             break;

@@ -25,6 +25,7 @@ static const struct { const char *events, *want; } execd_cases[] = {
     {"{\"type\":\"error\",\"error\":{\"ename\":\"CommandExecError\",\"evalue\":\"fork/exec: no memory\"}}\n\n", "!(E3000)"},
     {"{\"type\":\"error\",\"error\":{\"evalue\":\"256\"}}\n\n", "!(E3000)"},
     {"{\"type\":\"error\",\"error\":{\"evalue\":\"-2\"}}\n\n", "!(E3000)"},
+    {"{\"type\":\"error\",\"error\":{\"evalue\":\"0\"}}\n\n", "!(E3000)"},
     {"{\"type\":\"error\"}\n\n", "!(E3000)"},
     {"{\"type\":\"stdout\",\"text\":\"a\"}\n\n", "o(a\n)!(E5000)"},
     {"", "!(E5000)"},
