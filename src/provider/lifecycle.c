@@ -3,7 +3,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "base/time.h"
+#include "data/clean.h"
 #include "net/dial.h"
 #include "os/poll.h"
 #include "os/random.h"
@@ -15,7 +15,11 @@
  * was lost. It is ours, so it is not shown as the user's metadata. */
 #define LIFECYCLE_LABEL "abx-create"
 
-enum { LIFECYCLE_MIN_TTL_S = 60, LIFECYCLE_PAGE = 100 };
+enum {
+    LIFECYCLE_MIN_TTL_S = 60,
+    LIFECYCLE_PAGE = 100,
+    LIFECYCLE_PAGES = 2000,         /* 200,000 sandboxes: more than a server has */
+};
 
 typedef struct LifecycleAnswer {
     int         status;
@@ -128,7 +132,7 @@ static const struct { Str word; SandboxState state; } lifecycle__states[] = {
     {{"terminated", 10}, SANDBOX_STOPPED}, {{"failed", 6}, SANDBOX_ERROR},
 };
 
-static void lifecycle__state(SandboxInfo *info, Str word, const Lifecycle *l, Arena *a)
+static void lifecycle__state(SandboxInfo *info, Str word, Arena *a)
 {
     for (size_t i = 0; i < COUNT_OF(lifecycle__states); i++)
         if (str_eq_nocase(word, lifecycle__states[i].word)) {
@@ -136,7 +140,6 @@ static void lifecycle__state(SandboxInfo *info, Str word, const Lifecycle *l, Ar
             info->status = provider_state_word(info->state);
             return;
         }
-    (void)l;
     char *lower = arena_cstr(a, word);
     for (size_t i = 0; i < word.n; i++)
         if (lower[i] >= 'A' && lower[i] <= 'Z')
@@ -149,6 +152,12 @@ static void lifecycle__state(SandboxInfo *info, Str word, const Lifecycle *l, Ar
 static Str lifecycle__text(const Json *object, const char *key)
 {
     return json_str(json_get(object, key));
+}
+
+/* The same as words for people. */
+static Str lifecycle__words(const Lifecycle *l, const Json *object, const char *key, Arena *a)
+{
+    return clean_message(lifecycle__text(object, key), &l->key, l->key.n ? 1 : 0, a);
 }
 
 /* How long it lives altogether, in seconds (a half goes to the even one), or -1
@@ -170,11 +179,11 @@ static bool lifecycle__info(const Lifecycle *l, const Json *doc, Arena *a, Sandb
     *out = (SandboxInfo){.id = lifecycle__text(doc, "id"), .timeout_s = -1};
     if (!out->id.n || str_has_control(out->id))
         return err_set(err, ERR_INPUT, E8020, "the server's answer names no sandbox id");
-    lifecycle__state(out, lifecycle__text(status, "state"), l, a);
+    lifecycle__state(out, lifecycle__words(l, status, "state", a), a);
     if (!out->status.n)
         return err_set(err, ERR_INPUT, E8020, "the server's answer does not say in which state sandbox %.*s is",
                        STR_ARG(out->id));
-    out->reason = lifecycle__text(status, "message");
+    out->reason = lifecycle__words(l, status, "message", a);
     out->template = lifecycle__text(json_get(doc, "image"), "uri");
     out->started_at = lifecycle__text(doc, "createdAt");
     out->end_at = lifecycle__text(doc, "expiresAt");
@@ -288,22 +297,60 @@ static int64_t lifecycle__ttl(const Lifecycle *l, int64_t asked, Arena *a)
     return LIFECYCLE_MIN_TTL_S;
 }
 
+/* One page of the list; *items is an array. */
+static bool lifecycle__page(Lifecycle *l, const Pair *metadata, size_t metadata_count, int page, Arena *a,
+                            const Json **items, bool *more, Deadline d, Err *err)
+{
+    Buf             filter = buf_make(LIMIT_URL);
+    LifecycleAnswer in;
+
+    /* One parameter, whose value is a query string of its own. */
+    for (size_t i = 0; i < metadata_count; i++) {
+        Arena scratch = *a;
+        buf_addf(&filter, "%s%s=%s", i ? "&" : "", url_encode(metadata[i].key, &scratch).p,
+                 url_encode(metadata[i].value, &scratch).p);
+    }
+    Str  query = arena_fmt(a, "page=%d&pageSize=%d%s%s", page, LIFECYCLE_PAGE, filter.n ? "&metadata=" : "",
+                           url_encode(buf_str(&filter), a).p);
+    bool over = filter.over;
+    buf_free(&filter);
+    if (over)
+        return err_set(err, ERR_USAGE, E8002, "the metadata to look for is longer than %zu bytes", LIMIT_URL);
+
+    LifecycleCall call = {.method = "GET", .path = STR("/sandboxes"), .query = query, .idempotent = true,
+                 .deadline = lifecycle__soon(l, d), .what = "list the sandboxes"};
+    if (!lifecycle__ask(l, &call, a, &in, err))
+        return false;
+    *items = json_get(in.json, "items");
+    if (!*items || (*items)->type != JSON_ARRAY)
+        return err_set(err, ERR_INPUT, E8020, "the server's list of sandboxes has no items");
+    *more = (*items)->count > 0 && json_bool(json_get(json_get(in.json, "pagination"), "hasNextPage"), false);
+    return true;
+}
+
 /* Find what carries the label, and remove it: +1 removed, 0 there is none,
  * -1 it could not be asked. The server goes on creating when its client is
- * gone, so "none" is not the last word until some time has passed. */
+ * gone, so "none" is not the last word until some time has passed. A server
+ * that does not know the filter lists everything: each one is looked at. */
 static int lifecycle__remove_labelled(Lifecycle *l, Str label, Arena scratch, Deadline d)
 {
-    Pair     pair = {STR(LIFECYCLE_LABEL), label};
-    ListPage page;
-    Err      none;
-    bool     killed;
+    Pair        pair = {STR(LIFECYCLE_LABEL), label};
+    const Json *items;
+    Err         none;
+    bool        killed, more;
+    int         removed = 0;
 
-    if (!lifecycle_list(l, &pair, 1, 1, &scratch, &page, d, &none))
+    if (!lifecycle__page(l, &pair, 1, 1, &scratch, &items, &more, d, &none))
         return -1;
-    for (size_t i = 0; i < page.count; i++)
-        if (!lifecycle_kill(l, page.items[i].id, &killed, d, &none))
+    for (size_t i = 0; i < items->count; i++) {
+        const Json *one = &items->items[i];
+        if (!str_eq(lifecycle__text(json_get(one, "metadata"), LIFECYCLE_LABEL), label))
+            continue;
+        if (!lifecycle_kill(l, lifecycle__text(one, "id"), &killed, d, &none))
             return -1;
-    return page.count > 0;
+        removed = 1;
+    }
+    return removed;
 }
 
 /* The request was sent and its answer never came, or could not be read. */
@@ -370,31 +417,19 @@ bool lifecycle_create(Lifecycle *l, const CreateRequest *rq, Arena *a, SandboxIn
 bool lifecycle_list(Lifecycle *l, const Pair *metadata, size_t metadata_count, int page, Arena *a, ListPage *out,
                     Deadline d, Err *err)
 {
-    Str    query = arena_fmt(a, "page=%d&pageSize=%d", page, LIFECYCLE_PAGE), filter = STR("");
-    LifecycleAnswer in;
+    const Json *items;
+    bool        more;
 
-    /* One parameter, whose value is a query string of its own. */
-    for (size_t i = 0; i < metadata_count; i++)
-        filter = arena_fmt(a, "%s%s%s=%s", filter.p, i ? "&" : "", url_encode(metadata[i].key, a).p,
-                           url_encode(metadata[i].value, a).p);
-    if (filter.n)
-        query = arena_fmt(a, "%s&metadata=%s", query.p, url_encode(filter, a).p);
-
-    LifecycleCall call = {.method = "GET", .path = STR("/sandboxes"), .query = query, .idempotent = true,
-                 .deadline = lifecycle__soon(l, d), .what = "list the sandboxes"};
-    if (!lifecycle__ask(l, &call, a, &in, err))
+    if (page > LIFECYCLE_PAGES)
+        return err_set(err, ERR_LIMIT, E8020, "the server's list of sandboxes does not end after %d pages",
+                       LIFECYCLE_PAGES);
+    if (!lifecycle__page(l, metadata, metadata_count, page, a, &items, &more, d, err))
         return false;
-    const Json *items = json_get(in.json, "items");
-    if (!items || items->type != JSON_ARRAY)
-        return err_set(err, ERR_INPUT, E8020, "the server's list of sandboxes has no items");
     SandboxInfo *infos = arena_array(a, items->count, sizeof *infos);
     for (size_t i = 0; i < items->count; i++)
         if (!lifecycle__info(l, &items->items[i], a, &infos[i], err))
             return false;
-    *out = (ListPage){.items = infos,
-                      .count = items->count,
-                      .more = items->count > 0 &&
-                              json_bool(json_get(json_get(in.json, "pagination"), "hasNextPage"), false)};
+    *out = (ListPage){.items = infos, .count = items->count, .more = more};
     return true;
 }
 
@@ -450,6 +485,7 @@ bool lifecycle_set_timeout(Lifecycle *l, Str id, int64_t seconds, Arena *a, Sand
         return false;
     Str told = lifecycle__text(in.json, "expiresAt");
     out->end_at = told.n ? told : arena_str(a, str_from(end));
+    out->timeout_s = lifecycle__life(out->started_at, out->end_at);
     return true;
 }
 
@@ -466,10 +502,13 @@ bool lifecycle_switch(Lifecycle *l, Str id, const char *verb, SandboxState goal,
     if (!lifecycle__ask(l, &call, a, &in, err))
         return false;
     for (int64_t pause = 50;; pause = pause < 1000 ? pause * 2 : pause) {
-        if (!lifecycle_get(l, id, a, out, d, err))
+        Arena turn = *a;        /* what the looks before brought is forgotten */
+        if (!lifecycle_get(l, id, &turn, out, d, err))
             return false;
-        if (out->state == goal)
+        if (out->state == goal) {
+            *a = turn;
             return true;
+        }
         if (out->state == SANDBOX_STOPPED || out->state == SANDBOX_ERROR)
             return err_set(err, ERR_REMOTE, E8000, "the sandbox ended while it was to %s: %.*s", verb,
                            STR_ARG(out->reason));
@@ -479,6 +518,24 @@ bool lifecycle_switch(Lifecycle *l, Str id, const char *verb, SandboxState goal,
         if (!poll_sleep(pause, l->host->cancel_fd, err))
             return false;
     }
+}
+
+/* The headers of an endpoint, with room for one more behind them. */
+static bool lifecycle__fields(const Json *headers, Arena *a, Header **out, size_t *used, Err *err)
+{
+    size_t n = headers && headers->type == JSON_OBJECT ? headers->count : 0, bytes = 0;
+    bool   ok = n < LIMIT_HEADERS / 2;
+
+    *out = arena_array(a, ok ? n + 1 : 1, sizeof **out);
+    for (size_t i = 0; ok && i < n; i++) {
+        Header h = {headers->keys[i], headers->items[i].text};
+        if (headers->items[i].type != JSON_STRING)
+            continue;
+        bytes += h.name.n + h.value.n;
+        ok = bytes < LIMIT_HEAD / 2 && header_name_ok(h.name) && header_value_ok(h.value);
+        (*out)[(*used)++] = h;
+    }
+    return ok || err_set(err, ERR_INPUT, E8020, "the server's endpoint asks for headers that cannot be sent");
 }
 
 bool lifecycle_endpoint(Lifecycle *l, Str id, int port, Arena *a, Endpoint *out, Deadline d, Err *err)
@@ -500,12 +557,10 @@ bool lifecycle_endpoint(Lifecycle *l, Str id, int port, Arena *a, Endpoint *out,
         return err_wrap(err, "the server's endpoint");
     }
 
-    const Json *headers = json_get(in.json, "headers");
-    size_t      n = headers && headers->type == JSON_OBJECT ? headers->count : 0, used = 0;
-    Header     *fields = arena_array(a, n + 1, sizeof *fields);
-    for (size_t i = 0; i < n; i++)
-        if (headers->items[i].type == JSON_STRING)
-            fields[used++] = (Header){headers->keys[i], headers->items[i].text};
+    size_t  used = 0;
+    Header *fields;
+    if (!lifecycle__fields(json_get(in.json, "headers"), a, &fields, &used, err))
+        return false;
     /* The sandbox must not see the key: it goes to our own server only. */
     bool ours = l->use_proxy && out->url.port == l->base.port && out->url.tls == l->base.tls &&
                 str_eq(out->url.host, l->base.host);

@@ -120,7 +120,7 @@ static bool opensandbox__open(Settings s, const ProviderHost *host, Provider **o
     Opensandbox *o = mem_new(sizeof *o);
 
     o->base = (Provider){.kind = opensandbox_kind(), .host = *host};
-    o->server = (Lifecycle){.host = &o->base.host, .own = arena_make((size_t)1 << 20)};
+    o->server = (Lifecycle){.host = &o->base.host, .own = arena_make(ARENA_COMMAND)};
     o->dialer = dial_make(host->ca_file);
     o->server.http = client_make(&(ClientOptions){
         .dial = dial_stream, .dial_ctx = o->dialer, .cancel_fd = host->cancel_fd, .agent = STR("abx/" ABX_VERSION),
@@ -148,7 +148,7 @@ static bool opensandbox__ended(Lifecycle *l, const SandboxInfo *info, Arena *a, 
     Str words = lifecycle_last_words(l, info->id, a, clock_after(LIMIT_CLEANUP_MS));
 
     err_set(err, ERR_REMOTE, E2000, "the sandbox ended at once: %.*s",
-            STR_ARG(info->reason.n ? clean_message(info->reason, &l->key, 1, a) : info->status));
+            STR_ARG(info->reason.n ? info->reason : info->status));
     words = clean_message(words, &l->key, 1, a);
     err_hint(err, "Its entrypoint must not end. %s%.*s", words.n ? "The container printed: " : "", STR_ARG(words));
     return false;
@@ -162,26 +162,29 @@ static bool opensandbox__wait_ready(Lifecycle *l, SandboxInfo *info, Arena *a, D
     Deadline ready = clock_sooner(d, clock_after(l->ready_ms));
     Err      last = {.text = "it was never asked"};
     bool     up = false;
+    Str      id = arena_str(a, info->id);
 
     for (int64_t pause = 20;; pause = pause < 500 ? pause * 2 : pause) {
-        Execd x = {.server = l, .id = info->id};
+        Execd x = {.server = l, .id = id};
+        Arena turn = *a, asking = *a;   /* what the turns before brought is forgotten */
         if (info->state == SANDBOX_RUNNING) {
-            up = lifecycle_endpoint(l, info->id, 44772, a, &x.at, ready, &last) && execd_ping(&x, *a, ready, &last);
+            up = lifecycle_endpoint(l, id, 44772, &asking, &x.at, ready, &last) && execd_ping(&x, asking, ready, &last);
             if (!up && last.kind == ERR_CANCELLED) {
                 *err = last;
                 return false;
             }
         }
-        Str id = info->id;
-        if (!lifecycle_get(l, id, a, info, clock_after(l->call_ms), err))
+        if (!lifecycle_get(l, id, &turn, info, clock_after(l->call_ms), err))
             return false;
         info->timeout_s = timeout_s;
         if (!info->template.n)
             info->template = template;
         if (info->state == SANDBOX_STOPPED || info->state == SANDBOX_ERROR)
-            return opensandbox__ended(l, info, a, err);
-        if (up && info->state == SANDBOX_RUNNING)
+            return opensandbox__ended(l, info, &turn, err);
+        if (up && info->state == SANDBOX_RUNNING) {
+            *a = turn;
             return true;
+        }
         if (clock_passed(ready))
             return err_set(err, ERR_TIMEOUT, E2000,
                            "the sandbox is %.*s, but its daemon did not answer within %lld s: %s",
@@ -200,7 +203,7 @@ static bool opensandbox__create(Provider *p, const CreateRequest *rq, Arena *a, 
 
     if (!lifecycle_create(l, rq, a, out, d, err))
         return false;
-    id = out->id;
+    id = arena_str(a, out->id);
     if (opensandbox__wait_ready(l, out, a, d, err))
         return true;
     client_cancel_fd(l->http, -1);
@@ -278,9 +281,14 @@ static Str opensandbox__line(const ExecRequest *rq, bool *cwd_done, Arena *a)
         buf_add(&b, STR(" || exit 126; "));
     }
     buf_add(&b, STR("exec "));
-    if (rq->argc == 1)
+    if (rq->argc == 1) {
+        /* The shell takes a line that begins like an option for one. */
+        bool option = rq->argv[0].n && (rq->argv[0].p[0] == '-' || rq->argv[0].p[0] == '+');
         buf_add(&b, STR("sh -c "));
-    shell_command(&b, rq->argv, rq->argc);
+        shell_quote(&b, option ? arena_fmt(a, " %.*s", (int)rq->argv[0].n, rq->argv[0].p) : rq->argv[0]);
+    } else {
+        shell_command(&b, rq->argv, rq->argc);
+    }
     Str line = arena_str(a, buf_str(&b));
     buf_free(&b);
     return line;
@@ -293,6 +301,11 @@ static bool opensandbox__sayable(const ExecRequest *rq, Err *err)
         if (!utf8_valid(rq->argv[i]))
             return err_set(err, ERR_USAGE, E8002,
                            "word %zu of the command is not UTF-8, and OpenSandbox takes no other", i + 1);
+    if (rq->argc > 1 && str_starts(rq->argv[0], STR("-"))) {
+        /* The shell's exec would take it for an option of its own. */
+        err_set(err, ERR_USAGE, E8002, "a program's name cannot begin with a dash");
+        return err_hint(err, "Name it with its folder: ./%.*s", STR_ARG(rq->argv[0]));
+    }
     for (size_t i = 0; i < rq->env_count; i++)
         if (!utf8_valid(rq->env[i].key) || !utf8_valid(rq->env[i].value))
             return err_set(err, ERR_USAGE, E8002,
