@@ -11,6 +11,7 @@
 struct abx_exec {
     Provider *provider;
     ExecCall *call;
+    bool      over;         /* the last event, or a failure, was given */
 };
 
 abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e)
@@ -49,6 +50,10 @@ int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
     Err                 err;
     Step                step;
 
+    if (x->over) {
+        err_set(&err, ERR_USAGE, E8002, "the command has ended: nothing follows");
+        return error_give(e, &err);
+    }
     while ((step = kind->exec_next(x->call, &ev, &err)) == STEP_MORE) {
         StreamWant w = kind->exec_want(x->call);
         if (!wait)
@@ -58,6 +63,7 @@ int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
             err.kind != ERR_TIMEOUT)
             return error_give(e, &err);
     }
+    x->over = step == STEP_ERR || ev.kind == EXEC_EXIT;
     if (step == STEP_ERR)
         return error_give(e, &err);
     *event = (abx_event){

@@ -41,13 +41,15 @@ int abx_default_provider(const abx_options *options, char id[64], char source[16
     Arena         a = arena_make(ARENA_COMMAND);
     Err           err;
     Config       *c = session_config(options, &notice, &a, &err);
+    bool          ok = c != NULL;
 
     if (c) {
         ConfigValue v = config_core(c, "provider", &a);
         Str         from = config_source(v.layer);
+        ok = v.value.n < 64 || err_set(&err, ERR_NOT_FOUND, E8001, "no provider has a name of %zu bytes", v.value.n);
         snprintf(id, 64, "%.*s", STR_ARG(v.value));
         snprintf(source, 16, "%.*s", STR_ARG(from));
     }
     arena_free(&a);
-    return c ? 0 : error_give(e, &err);
+    return ok ? 0 : error_give(e, &err);
 }

@@ -38,12 +38,25 @@ const abx_info *abx_last_info(const abx_sandbox *b)
     return b->known ? &b->info : NULL;
 }
 
+/* An id is one part of a path on its way, whatever reads that path. */
+static bool sandbox__id_ok(Str id, Err *err)
+{
+    enum { LONGEST = 255 };
+
+    if (id.n == 0)
+        return err_set(err, ERR_USAGE, E8002, "the sandbox's id is empty");
+    if (id.n > LONGEST || str_has(id, '/') || str_has(id, '\\') || str_has_control(id) || str_eq(id, STR(".")) ||
+        str_eq(id, STR("..")))
+        return err_set(err, ERR_USAGE, E8002, "\"%.*s\" cannot be the id of a sandbox", STR_ARG(id));
+    return true;
+}
+
 abx_sandbox *abx_attach(abx_session *s, const char *ref, abx_error *e)
 {
     Str id;
     Err err;
 
-    if (!registry_ref(str_from(ref), str_from(s->id), &id, &err)) {
+    if (!registry_ref(str_from(ref), str_from(s->id), &id, &err) || !sandbox__id_ok(id, &err)) {
         error_give(e, &err);
         return NULL;
     }

@@ -181,17 +181,17 @@ typedef struct CmdSandboxList {
 
 static void cmd_sandbox__row(CmdSandboxList *l, const abx_info *i)
 {
-    Str pairs = STR("");
+    Buf pairs = buf_make(LIMIT_DOCUMENT);
 
     for (size_t k = 0; k < i->metadata_count; k++)
-        pairs = arena_fmt(l->run->a, "%.*s%s%s=%s", STR_ARG(pairs), k ? "," : "", i->metadata[k].key,
-                          i->metadata[k].value);
+        buf_addf(&pairs, "%s%s=%s", k ? "," : "", i->metadata[k].key, i->metadata[k].value);
     document_cell(&l->table, str_from(i->sandbox_id));
     document_cell(&l->table, str_from(i->status));
     document_cell(&l->table, str_from(i->template_name));
     document_cell(&l->table, str_from(i->started_at));
     document_cell(&l->table, str_from(i->end_at));
-    document_cell(&l->table, pairs);
+    document_cell(&l->table, buf_str(&pairs));
+    buf_free(&pairs);
 }
 
 static int cmd_sandbox__each(void *ctx, const abx_info *i)
