@@ -109,7 +109,8 @@ static bool place__create(Place *p, bool exists)
     if (p->fd >= 0)
         p->temp = mem_str(str_from(path));
     else if (exists && (errno == EACCES || errno == EPERM || errno == EROFS))
-        p->fd = open(p->target, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+        p->fd = open(p->target, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    p->old = p->fd >= 0 && !p->temp;
     return p->fd >= 0;
 }
 
@@ -146,8 +147,19 @@ bool place_open(Place *p, const char *path, const Owner *owner, Err *err)
     return false;
 }
 
+/* The old content of a file that is written in place: it stays until there is new. */
+static bool place__drop_old(Place *p, Err *err)
+{
+    if (p->old && ftruncate(p->fd, 0) != 0)
+        return err_sys(err, errno, E4000, "truncate");
+    p->old = false;
+    return true;
+}
+
 bool place_write(Place *p, Str data, Err *err)
 {
+    if (data.n && !place__drop_old(p, err))
+        return false;
     while (data.n) {
         ssize_t n = write(p->fd, data.p, data.n);
         if (n < 0 && errno == EINTR)
@@ -163,7 +175,7 @@ bool place_close(Place *p, Err *err)
 {
     int fd = p->fd;
 
-    if (!owner_apply_fd(fd, &p->owner, err))
+    if (!place__drop_old(p, err) || !owner_apply_fd(fd, &p->owner, err))
         return false;
     p->fd = -1;
     return close(fd) == 0 || err_sys(err, errno, E4000, "close");

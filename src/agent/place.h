@@ -26,6 +26,7 @@ typedef struct Place {
     char *target;       /* the path without links at its end */
     char *temp;         /* what is written to; NULL: the target itself, or committed */
     int   fd;           /* -1: not open */
+    bool  old;          /* fd is the target, and nothing was written over its content yet */
     Owner owner;
 } Place;
 

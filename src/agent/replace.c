@@ -64,6 +64,10 @@ static void replace__one(HttpdCall *c, const char *path, Str old, Str with, int6
         answer_error(c, 500, "RUNTIME_ERROR", "error reading file %s: no regular file", path);
     } else if (!place_open(&p, path, &as_it_is, &err)) {
         answer_error(c, 500, "RUNTIME_ERROR", "error writing file %s. %s", path, err.text);
+    } else if (!p.temp) {
+        /* It would be written while it is read. */
+        answer_error(c, 500, "RUNTIME_ERROR", "error writing file %s. its folder may not be written to", path);
+        place_free(&p);
     } else {
         if (!replace__copy(fd, &p, old, with, count, &err) ||
             (*count && (!place_close(&p, &err) || !place_commit(&p, &err))))

@@ -1,6 +1,7 @@
 """abx agent serve in hostile company: what would end it, hold it up, or make it say what is not so."""
 
 import contextlib
+import json
 import os
 import socket
 import struct
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from agent import NOBODY, Agent, printed, read_all, result, texts, wait_for
+from agent import FORM, NOBODY, Agent, form, part, printed, read_all, result, texts, wait_for
 
 
 @pytest.fixture
@@ -201,7 +202,8 @@ def test_results_are_kept_longer_than_output(one):
     for _ in range(201):
         assert one.request("POST", "/command", {"command": "exit 0", "background": True}).status == 200
     first = stream[0]["text"]
-    wait_for(lambda: one.get(f"/command/{first}/logs").status == 400)
+    # what has ended by then is looked at when another one is over
+    wait_for(lambda: one.command("true") and one.get(f"/command/{first}/logs").status == 400)
     assert "no longer kept" in one.get(f"/command/{first}/logs").doc["message"]
     assert one.get(f"/command/status/{first}").doc["exit_code"] == 3
 
@@ -213,4 +215,23 @@ def test_a_file_of_variables_that_is_too_long(tmp_path):
     (tmp_path / "env").write_text("A=" + "1" * (1 << 20) + "\n")
     answer = a.request("POST", "/command", {"command": "echo $A"})
     assert answer.status == 400 and "too long" in answer.doc["message"]
+    a.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_replace_loses_nothing_where_it_cannot_rename(tmp_path):
+    a = Agent(tmp_path, NOBODY)
+    d = a.folder / "d"
+    d.mkdir()
+    (d / "f").write_bytes(b"old text")
+    os.chown(d / "f", NOBODY, NOBODY)
+    for old in ("text", "other"):
+        answer = a.request("POST", "/files/replace", {str(d / "f"): {"old": old, "new": "new"}})
+        assert answer.status == 500 and "folder" in answer.doc["message"], answer
+        assert (d / "f").read_bytes() == b"old text"
+    # a request that is refused before its first byte changes nothing there, either
+    assert a.request("POST", "/files/upload", form(part("metadata", json.dumps({"path": str(d / "f")}).encode())), FORM).status == 400
+    assert (d / "f").read_bytes() == b"old text"
+    assert a.upload(({"path": str(d / "f")}, b"")).status == 200
+    assert (d / "f").read_bytes() == b""
     a.close()
