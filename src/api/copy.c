@@ -77,7 +77,7 @@ int64_t abx_read_file(abx_sandbox *b, const char *path, abx_writer *writer, void
 typedef struct CopyLocal {
     int         fd;
     const char *name;
-    int64_t     left;       /* of the size it had when it was opened; -1: it is no regular file */
+    int64_t     left;       /* of the size it had when it was opened; -1: it did not say */
     int         cancel_fd;
 } CopyLocal;
 
@@ -120,7 +120,8 @@ int64_t abx_upload(abx_sandbox *b, const char *local, const char *path, abx_erro
         err_set(&err, ERR_USAGE, E4000, "%s is a folder; one file is uploaded at a time", local);
         error_give(e, &err);
     } else {
-        if (S_ISREG(st.st_mode))
+        /* Files of /proc say that they are empty: only reading tells. */
+        if (S_ISREG(st.st_mode) && st.st_size > 0)
             f.left = st.st_size;
         size = copy__put(b, path, S_ISREG(st.st_mode) ? (int)(st.st_mode & 07777) : -1,
                          (Source){copy__local_read, &f, f.left}, e);

@@ -208,6 +208,8 @@ bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Dead
     ok = ok && execd_open(x, &call, &c->own, &c->in, err);
     buf_free(&json);
     if (!ok) {
+        if (body.n == 0 && err->status == 0 && err->kind != ERR_UNSENT)
+            err_hint(err, "The command may have been started all the same.");
         execd_close(c);
         return false;
     }

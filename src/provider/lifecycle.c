@@ -382,6 +382,9 @@ bool lifecycle_create(Lifecycle *l, const CreateRequest *rq, Arena *a, SandboxIn
     Buf    json = buf_make(LIMIT_ANSWER);
     LifecycleAnswer in;
 
+    for (size_t i = 0; i < rq->metadata_count; i++)
+        if (str_eq(rq->metadata[i].key, STR(LIFECYCLE_LABEL)))
+            return err_set(err, ERR_USAGE, E8002, "the label " LIFECYCLE_LABEL " is abx's own");
     random_hex(label_text, 32);
     Str     label = str_from(label_text);
     int64_t ttl = lifecycle__ttl(l, rq->timeout_s, a);

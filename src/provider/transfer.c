@@ -353,7 +353,11 @@ static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Tra
         return err_set(err, ERR_REMOTE, E4000, "%lld bytes were sent to the sandbox, and %lld are there",
                        (long long)count.n, (long long)(there.type == TRANSFER_FILE ? there.size : 0));
     *size = there.size;
-    return transfer__rename(x, temporary, path, mode, old->owner, a, d, err);
+    if (transfer__rename(x, temporary, path, mode, old->owner, a, d, err))
+        return true;
+    if (err->kind == ERR_TIMEOUT || err->kind == ERR_CLOSED || err->kind == ERR_CANCELLED)
+        err_hint(err, "The file may have been written all the same, whole: look before you send it again.");
+    return false;
 }
 
 bool transfer_write(Lifecycle *l, Str id, Str path, int mode, Source src, int64_t *size, Deadline d, Err *err)

@@ -413,3 +413,27 @@ def test_paths_that_no_kernel_takes_are_refused_here(osb, server, tmp_path, path
 def test_a_default_that_no_provider_can_be_called(abx):
     ran = abx("provider", "default", env={"ABX_PROVIDER": "x" * 70})
     assert ran.status == 4 and ran.out == b"" and b"E8001" in ran.err, ran
+
+
+def test_a_file_that_says_it_is_empty_is_read(osb, server, tmp_path):
+    server.box()
+    (tmp_path / "empty").write_bytes(b"")
+    assert osb("sandbox", "upload", "box-1", "/proc/version", "/tmp/v").status == 0
+    assert server.files["/tmp/v"][0] == open("/proc/version", "rb").read() != b""
+    assert osb("sandbox", "upload", "box-1", "empty", "/tmp/e").status == 0
+    assert server.files["/tmp/e"][0] == b""
+
+
+def test_the_label_of_abx_is_not_the_users(osb, server):
+    ran = osb("sandbox", "create", "-m", "abx-create=mine")
+    assert ran.status == 2 and not server.requests, ran
+
+
+@pytest.mark.parametrize("words, path", [(["exec", "box-1", "x"], "/x/box-1/command"),
+                                         (["upload", "box-1", "local", "/tmp/f"], "/x/box-1/command")])
+def test_what_may_have_happened_is_said(osb, server, tmp_path, words, path):
+    server.box()
+    (tmp_path / "local").write_bytes(b"x")
+    server.script = at("POST", path, CLOSE)
+    ran = osb("sandbox", *words)
+    assert ran.status in (1, 125) and b"may have been" in ran.err, ran
