@@ -25,6 +25,16 @@ static const char init__daemon[] = "/opt/opensandbox/execd";
  * fault of ours is not the main program's. */
 static const int init__signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGCHLD};
 
+/* And the real-time ones: images are told to stop by SIGRTMIN+3, too. */
+static bool init__catch(int *fd, Err *err)
+{
+    bool ok = signal_catch(init__signals, COUNT_OF(init__signals), fd, err);
+
+    for (int signo = SIGRTMIN; signo <= SIGRTMAX && ok; signo++)
+        ok = signal_catch(&signo, 1, fd, err);
+    return ok;
+}
+
 /* The file of variables that commands leave for later ones. A sandbox works
  * without it, so what cannot be made is only said. */
 static void init__envs_file(void)
@@ -140,7 +150,7 @@ int init_main(int argc, char **argv)
     Err          err;
 
     proc_std_fds();
-    if (!signal_catch(init__signals, COUNT_OF(init__signals), &fd, &err)) {
+    if (!init__catch(&fd, &err)) {
         fprintf(stderr, "abx agent init: %s\n", err.text);
         return 1;
     }

@@ -181,7 +181,8 @@ bool place_close(Place *p, Err *err)
     return close(fd) == 0 || err_sys(err, errno, E4000, "close");
 }
 
-/* The target cannot be renamed over, because something is mounted there. */
+/* The target cannot be renamed over: something is mounted there, or it is
+ * another's in a folder with the sticky bit. */
 static bool place__copy(const Place *from, Err *err)
 {
     char    block[16384];
@@ -207,7 +208,7 @@ bool place_commit(Place *p, Err *err)
     if (!p->temp)
         return true;
     if (rename(p->temp, p->target) != 0) {
-        if (errno != EBUSY)
+        if (errno != EBUSY && errno != EPERM && errno != EACCES)
             return err_sys(err, errno, E4000, "rename to %s", p->target);
         if (!place__copy(p, err))
             return false;

@@ -8,8 +8,8 @@
  * where it is to lie; the commit renames it. So a reader sees the old file or
  * the new one. What that costs: the file gets a new inode, and hard links to
  * the old one keep the old content. A link at the path is followed. Where a
- * rename cannot be (a mounted file, a folder that may not be written to) the
- * file is written in place.
+ * rename cannot be (a mounted file, another's in a sticky folder, a folder that
+ * may not be written to) the file is written in place.
  *
  * An existing file keeps its owner, and its mode where none is asked for; a
  * new one is 0755 less the umask, as the stock daemon has it. Folders that are

@@ -185,6 +185,9 @@ def test_a_file_of_another_that_may_be_written(tmp_path):
     assert a.upload(({"path": str(d / "f")}, b"new")).status == 200
     assert (d / "f").read_bytes() == b"new" and os.listdir(d) == ["f"]
     assert a.upload(({"path": str(d / "f"), "mode": 600}, b"newer")).status == 500
+    d.chmod(0o1777)                 # a name of another's cannot be taken there, its content can
+    assert a.upload(({"path": str(d / "f")}, b"newest")).status == 200
+    assert (d / "f").read_bytes() == b"newest" and os.listdir(d) == ["f"]
     a.close()
 
 
