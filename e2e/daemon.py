@@ -130,11 +130,12 @@ class Server:
         base, end = self.execd(sandbox, proxy), time.monotonic() + seconds
         while True:
             try:
-                if request(base, "GET", "/ping", headers=headers).status == 200:
+                last = request(base, "GET", "/ping", headers=headers, timeout=10)
+                if last.status == 200:
                     return base
-            except OSError:
-                pass
-            assert time.monotonic() < end, f"the daemon of {sandbox} does not answer"
+            except (OSError, http.client.HTTPException) as e:
+                last = e
+            assert time.monotonic() < end, f"the daemon of {sandbox} at {base} does not answer: {last!r}"
             time.sleep(0.1)
 
 

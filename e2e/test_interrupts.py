@@ -11,6 +11,8 @@ import pytest
 from program import Abx, binary
 from test_record import options
 
+pytestmark = pytest.mark.paired
+
 
 def interrupted(child, after, number=signal.SIGINT):
     """Send the signal after so many seconds; (exit code, stdout, stderr)."""
