@@ -210,6 +210,16 @@ static const char *dirs__asked(HttpdCall *c)
     return path;
 }
 
+static bool dirs__refuse_link(HttpdCall *c, const char *path)
+{
+    struct stat st;
+    bool        is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+
+    if (is_link)
+        answer_error(c, 400, "INVALID_REQUEST_BODY", "path is a symbolic link, refusing to traverse: %s", path);
+    return is_link;
+}
+
 void dirs_list(HttpdCall *c)
 {
     const char *path = dirs__asked(c);
@@ -223,9 +233,7 @@ void dirs_list(HttpdCall *c)
         answer_error(c, 400, "INVALID_REQUEST_BODY", "depth is not a number from 0 on");
     else if (lstat(path, &st) != 0)
         answer_sys(c, errno, "lstat %s", path);
-    else if (S_ISLNK(st.st_mode))
-        answer_error(c, 400, "INVALID_REQUEST_BODY", "path is a symbolic link, refusing to traverse: %s", path);
-    else
+    else if (!dirs__refuse_link(c, path))
         dirs__walk(c, path, depth > PATH_MAX ? PATH_MAX : (size_t)depth, (Str){0});
 }
 
@@ -242,7 +250,7 @@ void dirs_search(HttpdCall *c)
         pattern = STR("**");
     if (stat(path, &st) != 0)
         answer_sys(c, errno, "stat %s", path);
-    else
+    else if (!dirs__refuse_link(c, path))
         dirs__walk(c, path, PATH_MAX, pattern);
 }
 

@@ -74,8 +74,8 @@ static Str download__disposition(const char *path, Arena *a)
     return arena_fmt(a, "attachment; filename=\"%.*s\"; filename*=UTF-8''%.*s", STR_ARG(name), STR_ARG(name));
 }
 
-/* Files of /proc have no size before they are read. */
-static void download__sizeless(HttpdCall *c, int fd, const Header *fields, size_t n)
+/* Read before its length is said: files of /proc have none, those of /sys a page. */
+static void download__small(HttpdCall *c, int fd, const Header *fields, size_t n)
 {
     Buf     b = buf_make(LIMIT_HTTPD_OUT / 2);
     char   *to;
@@ -143,8 +143,8 @@ static void download__bytes(HttpdCall *c, int fd, const char *path, const struct
         return;
     }
     fields[3] = (Header){STR("Accept-Ranges"), STR("bytes")};
-    if (st->st_size == 0) {
-        download__sizeless(c, fd, fields, COUNT_OF(fields));
+    if (st->st_size <= (int64_t)LIMIT_COPY_BLOCK) {
+        download__small(c, fd, fields, COUNT_OF(fields));
         return;
     }
     httpd_start(c, 200, fields, COUNT_OF(fields), end);

@@ -238,3 +238,13 @@ def test_replace_loses_nothing_where_it_cannot_rename(tmp_path):
     assert a.upload(({"path": str(d / "f")}, b"")).status == 200
     assert (d / "f").read_bytes() == b""
     a.close()
+
+
+def test_files_whose_size_says_nothing(one, tmp_path):
+    for path in ("/proc/version", "/sys/class/net/lo/mtu"):
+        with open(path, "rb") as f:
+            assert one.get("/files/download", path=path).body == f.read()
+    (tmp_path / "link").symlink_to("/usr")
+    for call in ("/files/search", "/directories/list"):
+        answer = one.get(call, path=str(tmp_path / "link"))
+        assert answer.status == 400 and "symbolic link" in answer.doc["message"]
