@@ -15,6 +15,8 @@ import time
 import urllib.parse
 from pathlib import Path
 
+import pytest
+
 from conftest import BINARY
 
 NOBODY = 65534
@@ -177,3 +179,20 @@ def alive(pid):
         return False
     with open(f"/proc/{pid}/stat") as f:
         return f.read().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture(params=["root", "nobody"] if os.geteuid() == 0 else ["self"])
+def agent(tmp_path, request):
+    """A daemon, once for each kind of user there is."""
+    a = Agent(tmp_path, NOBODY if request.param == "nobody" else None)
+    yield a
+    if a.process.poll() is None:
+        a.close()
+
+
+@pytest.fixture
+def one(tmp_path):
+    """A daemon, once."""
+    a = Agent(tmp_path)
+    yield a
+    a.close()

@@ -8,23 +8,9 @@ import time
 
 import pytest
 
-from agent import NOBODY, Agent, alive, events, printed, result, texts, wait_for
+from agent import agent, Agent, alive, events, NOBODY, one, printed, result, texts, wait_for
 
 ROOT = os.geteuid() == 0
-
-
-@pytest.fixture(params=["root", "nobody"] if ROOT else ["self"])
-def agent(tmp_path, request):
-    a = Agent(tmp_path, NOBODY if request.param == "nobody" else None)
-    yield a
-    a.close()
-
-
-@pytest.fixture
-def one(tmp_path):
-    a = Agent(tmp_path)
-    yield a
-    a.close()
 
 
 def test_stream_looks_like_stock(agent):

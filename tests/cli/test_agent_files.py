@@ -12,25 +12,10 @@ import urllib.parse
 
 import pytest
 
-from agent import FORM, NOBODY, Agent, form, part, wait_for
+from agent import agent, Agent, form, FORM, NOBODY, one, part, wait_for
 
 ROOT = os.geteuid() == 0
 NAMES = ["plain.txt", "with space", "Grüße 世界.txt", "a$b ${HOME}", "quote\"'`", "-rf", "~", "back\\slash", "new\nline", "tab\t", "%41", "a+b&c=d#e?f"]
-
-
-@pytest.fixture(params=["root", "nobody"] if ROOT else ["self"])
-def agent(tmp_path, request):
-    a = Agent(tmp_path, NOBODY if request.param == "nobody" else None)
-    yield a
-    if a.process.poll() is None:
-        a.close()
-
-
-@pytest.fixture
-def one(tmp_path):
-    a = Agent(tmp_path)
-    yield a
-    a.close()
 
 
 def leftovers(folder):

@@ -11,14 +11,7 @@ import time
 
 import pytest
 
-from agent import FORM, NOBODY, Agent, form, part, printed, read_all, result, texts, wait_for
-
-
-@pytest.fixture
-def one(tmp_path):
-    a = Agent(tmp_path)
-    yield a
-    a.close()
+from agent import Agent, form, FORM, NOBODY, one, part, printed, read_all, result, texts, wait_for
 
 
 @pytest.mark.parametrize("method, call", [("GET", "/files/info"), ("DELETE", "/command"), ("DELETE", "/files"),

@@ -10,23 +10,7 @@ import time
 
 import pytest
 
-from agent import NOBODY, Agent, read_all, wait_for
-
-ROOT = os.geteuid() == 0
-
-
-@pytest.fixture(params=["root", "nobody"] if ROOT else ["self"])
-def agent(tmp_path, request):
-    a = Agent(tmp_path, NOBODY if request.param == "nobody" else None)
-    yield a
-    a.close()
-
-
-@pytest.fixture
-def one(tmp_path):
-    a = Agent(tmp_path)
-    yield a
-    a.close()
+from agent import agent, Agent, one, read_all, wait_for
 
 
 def test_calls_there_are_and_are_not(agent):
