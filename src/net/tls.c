@@ -29,6 +29,7 @@ bool tls_connect(Tls *t, Stream *under, Str host, int cancel_fd, Deadline deadli
 #include "base/str.h"
 #include "base/time.h"
 #include "net/roots.h"
+#include "net/url.h"
 #include "os/clock.h"
 #include "os/poll.h"
 #include "os/random.h"
@@ -292,19 +293,6 @@ static void tls__untrusted(TlsStream *t, const mbedtls_x509_crt *c, int depth)
     }
 }
 
-static bool tls__literal(Str host, unsigned char bytes[static 16], size_t *n)
-{
-    char text[INET6_ADDRSTRLEN];
-    Str  address = {host.p, str_find(host, '%')};
-
-    if (address.n >= sizeof text)
-        return false;
-    memcpy(text, address.p, address.n);
-    text[address.n] = 0;
-    *n = inet_pton(AF_INET, text, bytes) == 1 ? 4 : inet_pton(AF_INET6, text, bytes) == 1 ? 16 : 0;
-    return *n > 0;
-}
-
 /* An address must stand among the alternative names as an address (RFC 9110, 4.3.5). */
 static bool tls__has_address(const mbedtls_x509_crt *c, const unsigned char *bytes, size_t n)
 {
@@ -334,9 +322,9 @@ static int tls__check(void *ctx, mbedtls_x509_crt *c, int depth, uint32_t *flags
     TlsStream    *t = ctx;
     Buf          *b = &t->faults;
     unsigned char bytes[16];
-    size_t        n;
+    size_t        n = url_address(t->host, bytes);
 
-    if (depth == 0 && tls__literal(t->host, bytes, &n) && !tls__has_address(c, bytes, n))
+    if (depth == 0 && n > 0 && !tls__has_address(c, bytes, n))
         *flags |= MBEDTLS_X509_BADCERT_CN_MISMATCH;
     if (depth == 0 && (*flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) && tls__is_root(t, c))
         *flags &= ~(uint32_t)MBEDTLS_X509_BADCERT_NOT_TRUSTED;
@@ -561,8 +549,7 @@ static void tls__close(Stream *s)
 static bool tls__begin(TlsStream *t, Str host)
 {
     unsigned char bytes[16];
-    size_t        n;
-    bool          literal = tls__literal(host, bytes, &n);
+    bool          literal = url_address(host, bytes) > 0;
 
     if (mbedtls_ssl_setup(&t->ssl, &t->tls->config) != 0)
         base_no_memory();

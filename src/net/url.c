@@ -39,33 +39,24 @@ static Str url__lower(Str s, Arena *a)
     return (Str){p, s.n};
 }
 
-static bool url__is_ipv4(Str host, struct in_addr *out)
-{
-    char text[INET_ADDRSTRLEN];
-
-    if (host.n >= sizeof text)
-        return false;
-    memcpy(text, host.p, host.n);
-    text[host.n] = 0;
-    return inet_pton(AF_INET, text, out) == 1;
-}
-
-static bool url__is_ipv6(Str host, struct in6_addr *out)
+size_t url_address(Str host, unsigned char out[static 16])
 {
     char text[INET6_ADDRSTRLEN];
     Str  address = {host.p, str_find(host, '%')};
 
-    if (address.n >= sizeof text)
-        return false;
+    if (address.n == 0 || address.n >= sizeof text)
+        return 0;
     memcpy(text, address.p, address.n);
     text[address.n] = 0;
-    return inet_pton(AF_INET6, text, out) == 1;
+    if (address.n == host.n && inet_pton(AF_INET, text, out) == 1)
+        return 4;
+    return inet_pton(AF_INET6, text, out) == 1 ? 16 : 0;
 }
 
 /* "fe80::1%25eth0" and "fe80::1%eth0" are both taken, and kept as the second. */
 static bool url__ipv6(Str inside, Arena *a, Url *out, Err *err)
 {
-    struct in6_addr address;
+    unsigned char address[16];
     size_t          percent = str_find(inside, '%');
     Str             zone = str_from_to(inside, percent, inside.n);
 
@@ -79,7 +70,7 @@ static bool url__ipv6(Str inside, Arena *a, Url *out, Err *err)
         if (!url__unreserved(zone.p[i]))
             return url__bad(err, "the zone behind the IPv6 address holds other characters than letters and digits");
     inside.n = percent;
-    if (!url__is_ipv6(inside, &address))
+    if (url_address(inside, address) != 16)
         return url__bad(err, "what stands in brackets is not an IPv6 address");
     out->ipv6 = true;
     out->host = url__lower(inside, a);
@@ -107,7 +98,7 @@ static bool url__looks_numeric(Str host)
 
 static bool url__name(Str host, Arena *a, Url *out, Err *err)
 {
-    struct in_addr address;
+    unsigned char address[16];
 
     if (host.n == 0)
         return url__bad(err, "there is no host in it");
@@ -120,7 +111,7 @@ static bool url__name(Str host, Arena *a, Url *out, Err *err)
         if (c == '.' && (i == 0 || host.p[i - 1] == '.'))
             return url__bad(err, "its host has an empty part");
     }
-    if (url__looks_numeric(host) && !url__is_ipv4(host, &address))
+    if (url__looks_numeric(host) && url_address(host, address) != 4)
         return url__bad(err, "its host looks like an IPv4 address and is none");
     out->host = url__lower(host, a);
     return true;
@@ -268,15 +259,18 @@ Str url_encode(Str raw, Arena *a)
 
 bool url_is_loopback(const Url *u)
 {
-    struct in_addr  v4;
-    struct in6_addr v6;
-    Str             name = u->host;
+    static const unsigned char loopback[16] = {[15] = 1}, mapped[12] = {[10] = 0xff, [11] = 0xff};
+    unsigned char bytes[16];
+    Str           name = u->host;
 
-    if (u->ipv6)
-        return url__is_ipv6(u->host, &v6) &&
-               (IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127));
-    if (url__is_ipv4(u->host, &v4))
-        return ntohl(v4.s_addr) >> 24 == 127;
+    switch (url_address(u->host, bytes)) {
+    case 4:
+        return bytes[0] == 127;
+    case 16:
+        return memcmp(bytes, loopback, 16) == 0 || (memcmp(bytes, mapped, 12) == 0 && bytes[12] == 127);
+    default:
+        break;
+    }
     if (name.n && name.p[name.n - 1] == '.')
         name.n--;
     return str_eq(name, STR("localhost")) || str_ends(name, STR(".localhost"));

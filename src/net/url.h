@@ -42,6 +42,10 @@ ABX_FN Url url_join(const Url *base, Str path, Str query, Arena *a);
  * and for a query value. */
 ABX_FN Str url_encode(Str raw, Arena *a);
 
+/* The host is an address literal (IPv6 without brackets, a zone is passed over):
+ * its bytes in network order, 4 or 16 of them; 0 when it is a name. */
+ABX_FN size_t url_address(Str host, unsigned char out[static 16]);
+
 /* The host is a loopback name or address: localhost, *.localhost, 127.0.0.0/8, ::1. */
 ABX_FN bool url_is_loopback(const Url *u);
 
