@@ -19,6 +19,8 @@ struct Client {
     ClientDial *dial;
     void       *dial_ctx;
     int         cancel_fd;
+    int64_t     grace_ms;       /* 0: cancelling counts at once */
+    Deadline    grace_end;      /* cancelling was seen, and counts then; 0: not seen */
     char       *agent;
     void      (*trace)(void *ctx, const char *line);
     void       *trace_ctx;
@@ -72,6 +74,12 @@ void client_free(Client *c)
 void client_cancel_fd(Client *c, int cancel_fd)
 {
     c->cancel_fd = cancel_fd;
+    c->grace_ms = c->grace_end = 0;
+}
+
+void client_cancel_grace(Client *c, int64_t ms)
+{
+    c->grace_ms = ms;
 }
 
 /* --- the trace ---------------------------------------------------------------- */
@@ -123,25 +131,36 @@ static bool client__late(const Exchange *x, Err *err)
 }
 
 /* Where bytes come or go without a wait between them: nobody has had enough. */
+/* Cancelling was seen. False, and *err, when that ends the wait. */
+static bool client__graced(Client *c, Err *err)
+{
+    if (c->grace_ms > 0 && c->grace_end == 0)
+        c->grace_end = clock_after(c->grace_ms);
+    if (c->grace_ms > 0 && !clock_passed(c->grace_end))
+        return true;
+    return err_set(err, ERR_CANCELLED, E0000, "interrupted");
+}
+
 static bool client__goes_on(const Exchange *x, Deadline deadline, Err *err)
 {
     struct pollfd none[1];
     Err           seen;
 
-    if (!poll_wait(none, 0, x->client->cancel_fd, 0, &seen) && seen.kind == ERR_CANCELLED) {
-        *err = seen;
+    if (!poll_wait(none, 0, x->client->cancel_fd, 0, &seen) && seen.kind == ERR_CANCELLED &&
+        !client__graced(x->client, err))
         return false;
-    }
     return !clock_passed(deadline) || client__late(x, err);
 }
 
 static bool client__wait(Exchange *x, bool writing, Deadline deadline, Err *err)
 {
     const Stream *s = x->conn->stream;
+    Client       *c = x->client;
     StreamWant    read = stream_want(s, STREAM_READ), write = {.fd = -1};
     struct pollfd fds[3] = {{.fd = read.fd, .events = read.events}};
-    int           cancel_fd = x->client->cancel_fd;
+    int           cancel_fd = c->grace_end ? -1 : c->cancel_fd;
     Deadline      until = x->idle_ms > 0 ? clock_sooner(deadline, clock_after(x->idle_ms)) : deadline;
+    Deadline      end = c->grace_end ? clock_sooner(until, c->grace_end) : until;
     bool          ready;
 
     if (writing) {
@@ -149,11 +168,15 @@ static bool client__wait(Exchange *x, bool writing, Deadline deadline, Err *err)
         fds[1] = (struct pollfd){.fd = write.fd, .events = write.events};
     }
     if (read.fd < 0 || (writing && write.fd < 0))
-        ready = stream_wait(s, read.fd < 0 ? STREAM_READ : STREAM_WRITE, cancel_fd, until, err);
+        ready = stream_wait(s, read.fd < 0 ? STREAM_READ : STREAM_WRITE, cancel_fd, end, err);
     else
-        ready = poll_wait(fds, writing ? 2 : 1, cancel_fd, until, err);
+        ready = poll_wait(fds, writing ? 2 : 1, cancel_fd, end, err);
+    if (!ready && err->kind == ERR_CANCELLED)
+        return client__graced(c, err) && client__wait(x, writing, deadline, err);
     if (ready || err->kind != ERR_TIMEOUT)
         return ready;
+    if (c->grace_end && clock_passed(c->grace_end))
+        return client__graced(c, err);
     if (until < deadline)
         return err_set(err, ERR_TIMEOUT, E5000, "%s: not a byte moved for %g s", x->where, (double)x->idle_ms / 1000);
     return client__late(x, err);

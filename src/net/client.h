@@ -72,8 +72,12 @@ typedef struct ClientRequest {
 ABX_FN Client *client_make(const ClientOptions *options);
 ABX_FN void    client_free(Client *c);                          /* NULL is fine; open exchanges are closed first by the caller */
 
-/* From now on wait with this cancel fd: -1 while cleaning up. */
+/* From now on wait with this cancel fd: -1 while cleaning up. Ends a grace. */
 ABX_FN void    client_cancel_fd(Client *c, int cancel_fd);
+
+/* From now on cancelling ends a wait only `ms` after it was first seen: where
+ * it is worth a while to hear what became of what was sent. */
+ABX_FN void    client_cancel_grace(Client *c, int64_t ms);
 
 /* False: *out is NULL. ERR_UNSENT (E5001): no connection could be made, or it
  * was lost before a byte was sent. ERR_TIMEOUT, ERR_CANCELLED. ERR_CLOSED

@@ -255,7 +255,7 @@ typedef struct TransferBody {
 
 /* Once the whole body is on its way the daemon will store it, whatever becomes
  * of this connection, and only its answer tells when the file can be removed.
- * So nothing cancels between the end of the body and the answer. */
+ * So cancelling waits a while between the end of the body and the answer. */
 static bool transfer__body(void *ctx, char *p, size_t cap, size_t *n, Err *err)
 {
     TransferBody *b = ctx;
@@ -264,7 +264,7 @@ static bool transfer__body(void *ctx, char *p, size_t cap, size_t *n, Err *err)
         return false;
     b->sent += (int64_t)*n;
     if (*n == 0 || b->sent == b->inner.size)
-        client_cancel_fd(b->http, -1);
+        client_cancel_grace(b->http, LIMIT_CLEANUP_MS);
     return true;
 }
 

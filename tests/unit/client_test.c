@@ -589,6 +589,38 @@ static void client_waiting_test(void **state)
     close(cancel[1]);
 }
 
+/* Within its grace an answer still counts; a silent server has no more than it. */
+static void client_grace_test(void **state)
+{
+    ScriptAnswer answer = {CLIENT_HEAD, CLIENT_OK "Content-Length: 0\r\n\r\n", 0};
+    int          cancel[2];
+
+    (void)state;
+    assert_int_equal(pipe(cancel), 0);
+    assert_int_equal(write(cancel[1], "x", 1), 1);
+    for (size_t answers = 0; answers < 2; answers++) {
+        ClientTest t = {.scripts[0] = {.answers = &answer, .count = answers}};
+        Exchange  *x;
+        Err        err;
+        client_test__begin(&t);
+        ClientRequest r = client_test__request(&t, "GET");
+        int64_t       began = clock_mono_ms();
+        r.deadline = clock_after(60000);
+        client_cancel_fd(t.client, cancel[0]);
+        client_cancel_grace(t.client, 80);
+        assert_int_equal(client_open(t.client, &r, &x, &err), answers);
+        client_close(x);
+        if (!answers) {
+            assert_int_equal(err.kind, ERR_CANCELLED);
+            assert_string_equal(err.text, "interrupted");
+            assert_in_range(clock_mono_ms() - began, 80, 30000);
+        }
+        client_test__end(&t);
+    }
+    close(cancel[0]);
+    close(cancel[1]);
+}
+
 /* Neither a server that never stops talking nor one that takes for ever keeps us. */
 static void client_endless_test(void **state)
 {
@@ -752,6 +784,7 @@ static const struct CMUnitTest client_tests[] = {
     cmocka_unit_test(client_stale_test),
     cmocka_unit_test(client_pool_test),
     cmocka_unit_test(client_waiting_test),
+    cmocka_unit_test(client_grace_test),
     cmocka_unit_test(client_endless_test),
     cmocka_unit_test(client_try_test),
     cmocka_unit_test(client_text_test),
