@@ -49,7 +49,10 @@ def each(osb, words, tmp_path, prepare):
     write = max(i for i, (name, _) in enumerate(calls) if name == "write") if words != SILENT else len(calls)
     for i, (name, nth) in enumerate(calls):
         prepare()
-        yield Where(name, nth, len(calls) - 1 - i, i >= write - 1), interrupted(osb, words, name, nth)
+        # How often the network is waited for and read differs from run to run by
+        # one or two: the last such call of one is the printing's of the next.
+        varies = name in ("poll", "recvfrom") and sum(n == name for n, _ in calls) - nth <= 2
+        yield Where(name, nth, len(calls) - 1 - i, i >= write - 1 or varies), interrupted(osb, words, name, nth)
 
 
 def ended_well(ran, where):
@@ -57,7 +60,7 @@ def ended_well(ran, where):
     behind the last look for one."""
     assert ran.status in (130, -signal.SIGINT, 0), (where, ran)
     assert scripted.KEY.encode() not in ran.out + ran.err
-    assert ran.status != 0 or where.behind <= 3, (where, ran)
+    assert ran.status != 0 or where.behind <= 3 or where.printing, (where, ran)
     assert not ran.out or where.printing, (where, ran)
 
 
@@ -84,7 +87,7 @@ def test_upload(osb, server, tmp_path):
         ended_well(ran, where)
         assert list(server.files) == ["/f"], (where, ran, list(server.files))
         assert server.files["/f"][0] in (b"old", b"new" * 1000), where
-        if ran.status == 0:
+        if ran.status == 0 or ran.out:
             assert server.files["/f"][0] == b"new" * 1000, where
 
 
@@ -102,6 +105,8 @@ def test_download(osb, server, tmp_path):
         ended_well(ran, where)
         assert os.listdir(here) == ["f"], (where, ran, os.listdir(here))
         assert (here / "f").read_bytes() in (b"old", b"new" * 1000), where
+        if ran.status == 0 or ran.out:
+            assert (here / "f").read_bytes() == b"new" * 1000, where
 
 
 @pytest.mark.parametrize("words", [["sandbox", "list"], SILENT, ["sandbox", "kill", "box-1"],
