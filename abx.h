@@ -8,7 +8,14 @@
  *     abx_sandbox_free(box);
  *     abx_close(s);
  *
- * The command line program is written against this header and nothing else.
+ * The command line program makes, uses and ends sandboxes by this header alone.
+ *
+ * Building. `make build/lib/abx.o` makes the library for musl; link it with
+ * build/vendor/libvendor.a. For another C library, without TLS, and with
+ * nothing to link, after `make TLS=none`:
+ *
+ *     gcc -O2 -D_GNU_SOURCE -DABX_LIBRARY -DABX_TLS_NONE -DABX_VERSION='"0.1.0"' -I. -Isrc
+ *         -isystem build-notls/gen -c abx.c            (one line)
  *
  * Errors. A call that can fail takes `abx_error *` last (never NULL) and says
  * so by NULL or -1; then the error is filled in, otherwise it is untouched.
@@ -24,10 +31,15 @@
  * program's to ignore when it writes to pipes itself; abx's own sockets never
  * raise it.
  *
- * Waiting. Calls block until they are done, their time-out has passed (each
- * says which), or `cancel_fd` has become readable, which ends every call of
- * the session with ABX_CANCELLED. A running command can also be stepped from
- * somebody's own poll loop: abx_exec_next(), abx_exec_want().
+ * Waiting. Calls block until they are done, their time-out has passed, or
+ * `cancel_fd` has become readable, which ends every call of the session with
+ * ABX_CANCELLED. The time-outs: creating 5 minutes, pausing and resuming 2
+ * minutes, ending a command 5 seconds; every other exchange with a server the
+ * setting http_timeout (30 seconds); moving a file 60 seconds in which not a
+ * byte comes, 5 minutes in which not a byte is taken; a running command none
+ * but its own, and a daemon that says nothing for 20 seconds is given up. A
+ * running command can also be stepped from somebody's own poll loop:
+ * abx_exec_next(), abx_exec_want().
  *
  * ABX_API marks the functions: external in the library (-DABX_LIBRARY), static
  * in the program's one unit (-DABX_PROGRAM), where they alone may go unused.
@@ -70,7 +82,7 @@ typedef struct abx_error {
     char     request_id[80];        /* the server's name for the exchange, or "" */
 } abx_error;
 
-/* "E2009", or what was asked for: exit status and standing suggestion of a code. */
+/* What the program exits with for a code such as "E2009"; 1 for what is none. */
 ABX_API int abx_code_exit(const char *code);
 
 /* ---- sessions ---- */
@@ -96,8 +108,9 @@ typedef struct abx_options {
     void       *trace_ctx;
 } abx_options;
 
-/* Resolves provider and configuration; goes nowhere near the network. E8001
- * unknown provider, E8002 a bad setting, E8012 a hostile ./.env. */
+/* Resolves provider and configuration; goes nowhere near the network. `options`
+ * may be NULL. E8001 unknown provider, E8002 a bad setting, E8012 a hostile
+ * ./.env, E1001 or E8004 a provider without a backend in this abx. */
 ABX_API abx_session *abx_open(const abx_options *options, abx_error *e);
 ABX_API void abx_close(abx_session *s);             /* NULL is fine; its sandboxes and commands must be freed before */
 
@@ -134,7 +147,8 @@ typedef struct abx_create_options {
     const char *cpu, *memory;       /* "500m", "512Mi"; NULL: as configured */
 } abx_create_options;
 
-/* Creates a sandbox and waits until commands can be run in it. When that fails
+/* Creates a sandbox and waits until commands can be run in it; `o` may be NULL,
+ * which no other options here may be but abx_open()'s. When that fails
  * after the backend made one, it is removed again, or its id is in the message
  * if it could not be. Cancelled: the same. */
 ABX_API abx_sandbox *abx_create(abx_session *s, const abx_create_options *o, abx_error *e);
@@ -147,14 +161,15 @@ ABX_API void abx_sandbox_free(abx_sandbox *b);      /* NULL is fine; does not en
 ABX_API const char *abx_sandbox_id(const abx_sandbox *b);
 
 /* What was last known, without asking: after abx_create() and every call that
- * answers with it. Good until the next call on the handle. */
+ * answers with it; NULL after abx_attach() alone. Good until the next call on
+ * the handle. */
 ABX_API const abx_info *abx_last_info(const abx_sandbox *b);
 
 /* Each asks the backend; NULL on failure. Good until the next call on the handle. */
 ABX_API const abx_info *abx_get_info(abx_sandbox *b, abx_error *e);
 ABX_API const abx_info *abx_pause(abx_sandbox *b, abx_error *e);
 ABX_API const abx_info *abx_resume(abx_sandbox *b, abx_error *e);
-/* The sandbox ends `seconds` from now, sooner or later than before. */
+/* The sandbox ends `seconds` (1 or more) from now, sooner or later than before. */
 ABX_API const abx_info *abx_set_timeout(abx_sandbox *b, int64_t seconds, abx_error *e);
 
 /* Ends it. *killed (may be NULL) is 0 when it was gone already, which is no
@@ -224,7 +239,10 @@ ABX_API abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_
 ABX_API int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e);
 ABX_API abx_want abx_exec_want(const abx_exec *x);
 
-/* Ends the remote process group: TERM, and KILL when it does not go. */
+/* Ends the remote process group: TERM, and KILL when it does not go. How the
+ * command ended comes from abx_exec_next() as ever. The daemon is asked by the
+ * name that it gave to the command: before that came, and after ABX_EXIT, this
+ * may fail. */
 ABX_API int abx_exec_kill(abx_exec *x, abx_error *e);
 ABX_API void abx_exec_free(abx_exec *x);            /* NULL is fine; does not stop the command */
 
@@ -236,10 +254,12 @@ typedef ptrdiff_t abx_reader(void *ctx, void *p, size_t size);
 typedef int abx_writer(void *ctx, const void *p, size_t size);
 
 /* Writes a file in the sandbox, whole or not at all. `size` is how much the
- * reader will give, or -1. mode -1: an existing file keeps its own, a new one
- * gets 0644. Result: the size of what lies there now, or -1. */
+ * reader will give, or -1; one that gives more or less fails. mode -1: an
+ * existing file keeps its own, a new one gets 0644. Result: the size of what
+ * lies there now, or -1. */
 ABX_API int64_t abx_write_file(abx_sandbox *b, const char *path, int mode, int64_t size,
                                abx_reader *reader, void *ctx, abx_error *e);
+/* Result: how many bytes were written, or -1. */
 ABX_API int64_t abx_read_file(abx_sandbox *b, const char *path, abx_writer *writer, void *ctx, abx_error *e);
 
 /* The same between the sandbox and a local file. Download writes a temporary
@@ -263,12 +283,12 @@ typedef struct abx_provider {
     int         is_default;
 } abx_provider;
 
-/* Calls `each` for every provider there is, installed or compiled in. */
+/* Calls `each` for every provider there is; nonzero from it ends this early. */
 ABX_API int abx_providers(const abx_options *options, int (*each)(void *ctx, const abx_provider *p), void *ctx,
                           abx_error *e);
 
 /* The default provider's id into id[64], and where it was set: override,
- * environ, dotenv, toml or builtin, into source[16]. */
+ * environ, dotenv or builtin, into source[16]. */
 ABX_API int abx_default_provider(const abx_options *options, char id[64], char source[16], abx_error *e);
 
 /* ---- version ---- */
