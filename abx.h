@@ -234,8 +234,9 @@ ABX_API abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_
 
 /* The next event: 1, *event is filled. 0: nothing yet (wait = 0 only). -1: the
  * result is unknown, and the error says why; never a made-up exit code. With
- * wait != 0 it waits. After ABX_EXIT, or a failure but ABX_CANCELLED, nothing
- * follows: E8002. */
+ * wait != 0 it waits, and cancel_fd ends the wait; a poll loop of one's own
+ * watches that descriptor itself. After ABX_EXIT, or a failure but
+ * ABX_CANCELLED, nothing follows: E8002. */
 ABX_API int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e);
 ABX_API abx_want abx_exec_want(const abx_exec *x);
 

@@ -8,8 +8,13 @@
 
 #include <stdio.h>
 
+static const abx_options providers__none = {0};
+
 int abx_providers(const abx_options *options, int (*each)(void *ctx, const abx_provider *p), void *ctx, abx_error *e)
 {
+    if (!options)
+        options = &providers__none;
+
     SessionNotice notice = {options->notice, options->notice_ctx};
     Arena         a = arena_make(ARENA_COMMAND);
     Err           err;
@@ -37,6 +42,9 @@ int abx_providers(const abx_options *options, int (*each)(void *ctx, const abx_p
 
 int abx_default_provider(const abx_options *options, char id[64], char source[16], abx_error *e)
 {
+    if (!options)
+        options = &providers__none;
+
     SessionNotice notice = {options->notice, options->notice_ctx};
     Arena         a = arena_make(ARENA_COMMAND);
     Err           err;

@@ -65,8 +65,8 @@ static const ArgOption commands__kill[] = {
 
 #define COMMANDS_ONE_WORD \
     "One COMMAND is a line for the shell of the sandbox; several words are a program\n" \
-    "and its arguments, which arrive exactly. Options end at the first word behind\n" \
-    "ID, or at `--`.\n"
+    "and its arguments, which arrive exactly. Options may stand behind ID, too; they\n" \
+    "end at the first word there that is none, or at `--`.\n"
 
 static const ArgCommand commands__rows[] = {
     {"sandbox", "create", NULL, "make a sandbox that is ready for commands",
@@ -79,7 +79,7 @@ static const ArgCommand commands__rows[] = {
      COMMANDS_OPTIONS(create), {{PLACE_DASHED, false, "ENTRYPOINT"}}, cmd_sandbox_create},
     {"sandbox", "list", "ls", "list sandboxes", "",
      "  abx sandbox list -m project=demo\n"
-     "  abx -q sandbox list | xargs abx sandbox kill\n",
+     "  abx -q sandbox list -m job=nightly | xargs -r abx sandbox kill\n",
      COMMANDS_OPTIONS(list), {{0}}, cmd_sandbox_list},
     {"sandbox", "info", NULL, "show what is known of a sandbox", "",
      "  abx --json sandbox info ID\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_sandbox_info},

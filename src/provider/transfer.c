@@ -238,6 +238,9 @@ static bool transfer__count(void *ctx, char *p, size_t cap, size_t *n, Err *err)
         return false;
     c->n += (int64_t)*n;
     c->ended = *n == 0;
+    if (c->inner.size >= 0 && (c->n > c->inner.size || (c->ended && c->n < c->inner.size)))
+        return err_set(err, ERR_INPUT, E4000, "what is sent was to have %lld bytes, and %s", (long long)c->inner.size,
+                       c->ended ? "ended before" : "has more");
     return true;
 }
 
