@@ -289,7 +289,7 @@ def test_stock_holds_the_stream_open(daemon, servers, shared):
     base = servers[daemon].wait(shared(daemon, "debian"))
     begun = time.monotonic()
     request(base, "POST", "/command", '{"command":"true"}')
-    assert 1.0 <= time.monotonic() - begun < 2.0
+    assert time.monotonic() - begun >= 1.0
 
 
 @pytest.mark.stock
