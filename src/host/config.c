@@ -177,6 +177,7 @@ static bool config__coerce(const ConfigField *f, Str raw, Arena *a, Str *out)
         return config__choice(s, f->choices, out);
     case FIELD_STR:
     case FIELD_URL:
+    case FIELD_PATH:
     case FIELD_CSV:
         break;
     }
@@ -409,6 +410,7 @@ static const char *config__kind(FieldType type)
         return "one of its choices";
     case FIELD_STR:
     case FIELD_URL:
+    case FIELD_PATH:
     case FIELD_CSV:
         break;
     }

@@ -93,6 +93,27 @@ typedef struct PortUrl {
     Headers headers;            /* to be sent with every request to it */
 } PortUrl;
 
+typedef enum FileType { FILE_REGULAR, FILE_FOLDER, FILE_LINK, FILE_OTHER } FileType;
+
+typedef struct FileInfo {
+    Str      name;              /* the last part of its path */
+    Str      path;
+    FileType type;
+    int64_t  size;              /* -1: not known */
+    int      mode;              /* permission bits; -1: not known */
+    Str      modified;          /* RFC 3339, UTC; empty: not known */
+} FileInfo;
+
+typedef struct FileList { const FileInfo *items; size_t count; } FileList;
+
+typedef struct ProcessInfo {
+    Str pid;                    /* what process_stdin and process_signal take */
+    Str command;
+    Str status;                 /* "running" */
+} ProcessInfo;
+
+typedef struct ProcessList { const ProcessInfo *items; size_t count; } ProcessList;
+
 typedef struct ListPage {
     const SandboxInfo *items;
     size_t             count;
@@ -101,7 +122,9 @@ typedef struct ListPage {
 
 /* A setting of a backend, as it declares it. The host resolves it through the
  * layers (environment variable ABX_<ID>_<KEY>) and checks it against its type. */
-typedef enum FieldType { FIELD_STR, FIELD_URL, FIELD_INT, FIELD_FLOAT, FIELD_BOOL, FIELD_CSV, FIELD_ENUM } FieldType;
+typedef enum FieldType {
+    FIELD_STR, FIELD_URL, FIELD_PATH, FIELD_INT, FIELD_FLOAT, FIELD_BOOL, FIELD_CSV, FIELD_ENUM,
+} FieldType;
 
 typedef struct ProviderField {
     const char *key;            /* "base_url" */
@@ -159,6 +182,21 @@ typedef struct ProviderKind {
      * its own, a new one gets 0644. *size is what lies there now. */
     bool (*file_write)(Provider *p, Str id, Str path, int mode, Source src, int64_t *size, Deadline d, Err *err);
     bool (*file_read)(Provider *p, Str id, Str path, Sink to, int64_t *size, Deadline d, Err *err);
+
+    /* Files and folders; links are not followed but by file_read. E4001 where
+     * there is none. file_list answers in byte order of names; folder_make makes
+     * the parents too and is content with one that is there; file_move replaces a
+     * file; file_remove removes a folder with all that is in it. */
+    bool (*file_stat)(Provider *p, Str id, Str path, Arena *a, FileInfo *out, Deadline d, Err *err);
+    bool (*file_list)(Provider *p, Str id, Str path, Arena *a, FileList *out, Deadline d, Err *err);
+    bool (*folder_make)(Provider *p, Str id, Str path, Deadline d, Err *err);
+    bool (*file_move)(Provider *p, Str id, Str from, Str to, Deadline d, Err *err);
+    bool (*file_remove)(Provider *p, Str id, Str path, Deadline d, Err *err);
+
+    bool (*process_list)(Provider *p, Str id, Arena *a, ProcessList *out, Deadline d, Err *err);
+    /* Bytes to the standard input of a process that was started by this backend. */
+    bool (*process_stdin)(Provider *p, Str id, Str pid, Str bytes, Deadline d, Err *err);
+    bool (*process_signal)(Provider *p, Str id, Str pid, int number, Deadline d, Err *err);
 
     /* From now on wait without the cancel fd: cleaning up. */
     void (*ignore_cancel)(Provider *p);

@@ -1,0 +1,59 @@
+/* receipt.h - .abx-install.json: what was installed, from where, and to what
+ * the person agreed (specification of the provider host, 1.3).
+ *
+ * Written to the byte as the other hosts write it: keys sorted at every level,
+ * two spaces, one line feed at the end.
+ *
+ * Memory: what is read lives in the arena; what is written in the Buf.
+ */
+#ifndef ABX_RECEIPT_H
+#define ABX_RECEIPT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "data/json.h"
+#include "host/manifest.h"
+
+#define RECEIPT_FILE ".abx-install.json"
+
+typedef enum ReceiptTrust { TRUST_LOCAL, TRUST_PINNED, TRUST_UNPINNED, TRUST_LINK } ReceiptTrust;
+typedef enum ReceiptType { RECEIPT_LOCAL, RECEIPT_GIT, RECEIPT_LINK, RECEIPT_CATALOG } ReceiptType;
+
+typedef struct ReceiptSource {
+    ReceiptType type;
+    Str path;                                   /* local, link */
+    Str url, ref, commit, subdir;               /* git */
+    Str id, registry, archive_sha256;           /* catalog */
+} ReceiptSource;
+
+/* What a new receipt is made of. */
+typedef struct ReceiptNew {
+    const Manifest *manifest;
+    ReceiptSource   source;
+    ReceiptTrust    trust;
+    Str             tree_sha256;                /* empty for a link */
+    Str             installed_at;               /* YYYY-MM-DDTHH:MM:SSZ */
+    const Json     *installed_by;               /* kept by an update; NULL: this host */
+} ReceiptNew;
+
+ABX_FN void receipt_write(const ReceiptNew *r, Buf *to);
+
+/* The same document in the order in which `install` prints it. */
+ABX_FN void receipt_print(const ReceiptNew *r, JsonOut *w);
+
+typedef struct Receipt {
+    const Json   *doc;                          /* the whole object */
+    Str           text;                         /* its bytes, as they lay on the disk */
+    Str           id, version, tree_sha256, trust;
+    ReceiptSource source;
+    const Json   *consented;
+} Receipt;
+
+/* False: there is none (missing, unreadable, not UTF-8, no JSON, no object).
+ * Fields are not checked: what is not there is empty. */
+ABX_FN bool receipt_read(const char *folder, Arena *a, Receipt *out);
+
+ABX_FN Str receipt_trust_word(ReceiptTrust trust);
+
+#endif

@@ -1,0 +1,76 @@
+/* tree.h - the files of a plugin, in memory, between a source and the store.
+ *
+ * Whatever a plugin comes from (a folder, an archive, a git commit), it becomes
+ * a Tree first, and everything that is decided about it - its digest, its
+ * manifest, what a person is asked - is decided about these bytes, which are
+ * then the bytes that are installed. The rules are those of the specification
+ * of the provider host, 1.2 and 1.6 to 1.9.
+ *
+ *     Tree t = tree_make();
+ *     if (!tree_add(&t, STR("bin/run"), true, size, &p, err)) ...; fill p; ...
+ *     if (!tree_seal(&t, err)) ...
+ *     tree_digest(&t, hex);
+ *
+ * Every refusal is E8010 and names the path, with its control characters taken
+ * out. What is too much is refused before it is read.
+ *
+ * Memory: paths and contents live in the tree's own arena until tree_free().
+ */
+#ifndef ABX_TREE_H
+#define ABX_TREE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+
+typedef struct TreeFile {
+    Str   path;                 /* relative, with "/" between its parts */
+    bool  executable;
+    Str   bytes;
+} TreeFile;
+
+typedef struct Tree {
+    TreeFile *v;                /* in byte order of their paths once it is sealed */
+    size_t    n, cap;
+    int64_t   total;            /* bytes of all contents */
+    Arena     own;
+} Tree;
+
+enum { TREE_HEX = 65 };         /* a digest as 64 lower-case hexadecimal digits and a NUL */
+
+ABX_FN Tree tree_make(void);
+ABX_FN void tree_free(Tree *t);                         /* a zeroed one is fine */
+
+/* A path that may stand in a tree (1.7, items 1 to 5). False: E8010. */
+ABX_FN bool tree_path(Str path, Err *err) ABX_CHECK;
+
+/* A file of `size` bytes, which are to be filled in at *bytes. The path must
+ * pass; `data` on top, a size over the limit of a file or of the tree, and more
+ * files than the limit are refused here. */
+ABX_FN bool tree_add(Tree *t, Str path, bool executable, int64_t size, char **bytes, Err *err) ABX_CHECK;
+
+/* The file at exactly this path, or NULL. */
+ABX_FN const TreeFile *tree_find(const Tree *t, Str path);
+
+/* All files are there: sorts them, and refuses paths that are one when case
+ * does not count, and a file that is also a folder. */
+ABX_FN bool tree_seal(Tree *t, Err *err) ABX_CHECK;
+
+/* Of a sealed tree (1.2). */
+ABX_FN void tree_digest(const Tree *t, char hex[static TREE_HEX]);
+
+/* A source folder, read by the rules of 1.8: no link, no special file, no hard
+ * link; an unreadable folder is refused too. Sealed. `.git` and
+ * `.abx-install.json` on top are passed over. */
+ABX_FN bool tree_read(const char *folder, Tree *out, Err *err) ABX_CHECK;
+
+/* Write it into a folder that was just made, by the rules of 1.9. */
+ABX_FN bool tree_write(const Tree *t, const char *folder, Err *err) ABX_CHECK;
+
+/* The digest of an installed tree, read and hashed file by file in constant
+ * memory: without `.git`, `.abx-install.json` and the folder `data` on top. A
+ * link or a special file in it is E8011. `each` (may be NULL) hears of every
+ * file: its path, its execute bit and the SHA-256 of its content. */
+typedef void TreeSeen(void *ctx, Str path, bool executable, const unsigned char sha256[32]);
+ABX_FN bool tree_digest_of(const char *folder, TreeSeen *each, void *ctx, char hex[static TREE_HEX], Err *err) ABX_CHECK;
+
+#endif
