@@ -86,6 +86,8 @@
 #include "api/sandbox.c"
 #include "api/exec.c"
 #include "api/copy.c"
+#include "api/plugins.c"
+#include "api/details.c"
 #include "api/providers.c"
 #include "api/version.c"
 #ifndef ABX_LIBRARY

@@ -292,6 +292,69 @@ ABX_API int abx_providers(const abx_options *options, int (*each)(void *ctx, con
  * environ, dotenv or builtin, into source[16]. */
 ABX_API int abx_default_provider(const abx_options *options, char id[64], char source[16], abx_error *e);
 
+/* ---- provider management ----
+ *
+ * What `abx provider …` does: looking at providers, and putting plugins into
+ * HOME/providers, which this abx shares with the other hosts to the byte.
+ *
+ *     abx_host *h = abx_host_open(NULL, &e);
+ *     const abx_details *d = h ? abx_provider_details(h, "opensandbox", &e) : NULL;
+ *     ...
+ *     abx_host_close(h);
+ *
+ * What a call on the handle gives out belongs to the handle and is good until
+ * the next call on it (also a failing one). Pointers to text in it are never
+ * NULL unless said so, and text that comes from a plugin may hold anything but
+ * NUL: whoever shows it to a person filters it first.
+ *
+ * Codes: E8001 no such provider, or not installed; E8002 a setting; E8003 the
+ * id is taken or is not to be removed; E8010 source, size, path, lock, a failed
+ * verification; E8011 what is there is not what was pinned or installed; E8012
+ * policy: consent, pin, transport; E8013 and E8014 the manifest. */
+
+typedef struct abx_host abx_host;
+
+typedef struct abx_strings { const char *const *v; size_t n; } abx_strings;
+
+/* `options` may be NULL; provider, sandbox and their settings are for the calls
+ * that resolve a configuration: doctor, and the verification of an install.
+ * Goes nowhere near the disk or the network. E8002: options that contradict
+ * themselves. */
+ABX_API abx_host *abx_host_open(const abx_options *options, abx_error *e);
+ABX_API void abx_host_close(abx_host *h);           /* NULL is fine */
+
+/* A setting that a provider declares. */
+typedef struct abx_field {
+    const char *key;                /* "base_url" */
+    const char *type;               /* str int float bool enum path url csv */
+    int         secret;             /* never printed, never in argv, never in config.toml */
+    int         credential;
+    int         required;
+    const char *fallback;           /* what it is when nobody sets it, as JSON; "null": nothing */
+    const char *variable;           /* "ABX_OPENSANDBOX_BASE_URL" */
+    abx_strings aliases;            /* variables that are looked at after that one */
+    abx_strings choices;            /* of an enum */
+    const char *description, *description_zh;
+} abx_field;
+
+/* What a provider says that it is and can do. */
+typedef struct abx_details {
+    const char *id, *name, *name_zh, *version;
+    const char *kind;               /* builtin (compiled in), exec, rest, node */
+    const char *trust;              /* builtin, local, pinned, unpinned, link */
+    abx_strings features;           /* alphabetical */
+    abx_strings cli, python;        /* operations that a command line, an SDK may use: "sandbox.create", … */
+    abx_strings inputs, startups;   /* alphabetical */
+    const abx_field *fields;        /* in the order in which they are declared */
+    size_t      field_count;
+    abx_strings inherit;            /* core keys that it sees: declared and agreed to */
+    const char *receipt;            /* the text of its receipt, a JSON object; NULL for what is compiled in */
+} abx_details;
+
+/* The same for what is compiled in and for what is installed, which wins where
+ * both are there. id NULL: the default provider. */
+ABX_API const abx_details *abx_provider_details(abx_host *h, const char *id, abx_error *e);
+
 /* ---- version ---- */
 
 typedef struct abx_build {

@@ -134,6 +134,107 @@ int cmd_provider_list(Run *r)
     return cmd_provider__end(r, &l.text);
 }
 
+/* ---- info ---- */
+
+static void cmd_provider__strings(JsonOut *w, const char *key, abx_strings s)
+{
+    json_key(w, key);
+    json_begin(w, '[');
+    for (size_t i = 0; i < s.n; i++)
+        json_put_str(w, str_from(s.v[i]));
+    json_end(w, ']');
+}
+
+static void cmd_provider__string(JsonOut *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    json_put_str(w, str_from(text));
+}
+
+/* A document inside a document. */
+static void cmd_provider__json(JsonOut *w, const char *key, const char *text, Arena a)
+{
+    const Json *doc;
+    Err         err;
+
+    json_key(w, key);
+    if (text && json_parse(str_from(text), &a, &doc, &err))
+        json_put(w, doc);
+    else
+        json_put_null(w);
+}
+
+static void cmd_provider__field(JsonOut *w, const abx_field *f, const Arena *a)
+{
+    json_begin(w, '{');
+    cmd_provider__string(w, "key", f->key);
+    cmd_provider__string(w, "type", f->type);
+    json_key(w, "secret");
+    json_put_bool(w, f->secret);
+    json_key(w, "credential");
+    json_put_bool(w, f->credential);
+    json_key(w, "required");
+    json_put_bool(w, f->required);
+    cmd_provider__json(w, "default", f->fallback, *a);
+    cmd_provider__string(w, "env", f->variable);
+    cmd_provider__strings(w, "aliases", f->aliases);
+    cmd_provider__string(w, "description", f->description);
+    cmd_provider__string(w, "description_zh", f->description_zh);
+    json_end(w, '}');
+}
+
+static void cmd_provider__details(JsonOut *w, const abx_details *d, const Arena *a)
+{
+    json_begin(w, '{');
+    cmd_provider__string(w, "id", d->id);
+    cmd_provider__string(w, "name", d->name);
+    cmd_provider__string(w, "name_zh", d->name_zh);
+    cmd_provider__string(w, "version", d->version);
+    cmd_provider__string(w, "kind", d->kind);
+    cmd_provider__strings(w, "features", d->features);
+    json_key(w, "operation_contract_version");
+    json_put_int(w, 1);
+    json_key(w, "operations");
+    json_begin(w, '{');
+    cmd_provider__strings(w, "cli", d->cli);
+    cmd_provider__strings(w, "python", d->python);
+    json_end(w, '}');
+    cmd_provider__strings(w, "workflow_inputs", d->inputs);
+    cmd_provider__strings(w, "startup_modes", d->startups);
+    cmd_provider__strings(w, "extensions", (abx_strings){0});
+    json_key(w, "config_fields");
+    json_begin(w, '[');
+    for (size_t i = 0; i < d->field_count; i++)
+        cmd_provider__field(w, &d->fields[i], a);
+    json_end(w, ']');
+    cmd_provider__strings(w, "inherit", d->inherit);
+    cmd_provider__json(w, "receipt", d->receipt, *a);
+    json_end(w, '}');
+}
+
+/* The text form is the document, too. */
+int cmd_provider_info(Run *r)
+{
+    abx_options o;
+    abx_error   e;
+    Err         err;
+
+    if (!run_options(r, &o, &err))
+        return run_fail_own(r, &err);
+    abx_host          *h = abx_host_open(&o, &e);
+    const abx_details *d = h ? abx_provider_details(h, r->args->words[0], &e) : NULL;
+    if (!d) {
+        abx_host_close(h);
+        return run_fail(r, &e);
+    }
+    Buf     text = buf_make(LIMIT_DOCUMENT);
+    JsonOut w = json_out(&text, JSON_PRETTY);
+    cmd_provider__details(&w, d, r->a);
+    buf_addc(&text, '\n');
+    abx_host_close(h);
+    return cmd_provider__end(r, &text);
+}
+
 /* ---- default ---- */
 
 int cmd_provider_default(Run *r)

@@ -140,6 +140,10 @@ static const ArgCommand commands__rows[] = {
      "  abx sandbox kill ID --yes\n", COMMANDS_OPTIONS(kill), {{PLACE_MANY, false, "ID"}}, cmd_sandbox_kill},
     {"provider", "list", "ls", "list providers; * marks the default", "", "  abx --json provider list\n", NULL, 0, {{0}},
      cmd_provider_list},
+    {"provider", "info", NULL, "show what a provider declares and where it came from",
+     "The document is JSON in both forms. `receipt` is what was installed, from where,\n"
+     "and what was agreed to; null for a provider that is compiled in.\n",
+     "  abx provider info opensandbox\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_provider_info},
     {"provider", "default", NULL, "show which provider is used, and why", "",
      "  abx provider default\n", NULL, 0, {{0}}, cmd_provider_default},
     {"", "agent", NULL, "the daemon inside a sandbox, by this same program",

@@ -91,7 +91,7 @@ ABX_SET void json_key_str(JsonOut *w, Str key);          /* for keys that come f
 ABX_FN void json_put_str(JsonOut *w, Str s);
 ABX_FN void json_put_int(JsonOut *w, int64_t v);
 ABX_FN void json_put_bool(JsonOut *w, bool v);
-ABX_SET void json_put_null(JsonOut *w);
-ABX_SET void json_put(JsonOut *w, const Json *v);       /* a whole tree; numbers as they were written */
+ABX_FN void json_put_null(JsonOut *w);
+ABX_FN void json_put(JsonOut *w, const Json *v);       /* a whole tree; numbers as they were written */
 
 #endif
