@@ -179,6 +179,7 @@ static bool config__coerce(const ConfigField *f, Str raw, Arena *a, Str *out)
     case FIELD_URL:
     case FIELD_PATH:
     case FIELD_CSV:
+    case FIELD_JSON:
         break;
     }
     *out = arena_str(a, s);
@@ -412,6 +413,7 @@ static const char *config__kind(FieldType type)
     case FIELD_URL:
     case FIELD_PATH:
     case FIELD_CSV:
+    case FIELD_JSON:
         break;
     }
     return "text";

@@ -26,12 +26,15 @@ ABX_FN bool plugin_load(const Store *s, Str id, Arena *a, Plugin *out, Err *err)
 /* The schema of a manifest; `inherit` says which core keys it sees. */
 ABX_FN void plugin_schema(const Manifest *m, ManifestStrs inherit, Arena *a, ConfigSchema *out);
 
-/* Fields and credentials that must be there (6.10). E8002, E1001, E1003. */
+/* Fields and credentials that must be there (6.10): E8002, E1001, E1003, naming
+ * each key and where it can be set. */
 ABX_FN bool plugin_validate(const Plugin *p, Settings settings, Err *err) ABX_CHECK;
 
-/* A Provider over it (provider/epp.h); nothing is started yet. E8021: a kind
- * that this abx does not run. */
-ABX_FN bool plugin_open(const Store *s, const Plugin *p, Settings settings, const ProviderHost *host,
-                        Provider **out, Err *err) ABX_CHECK;
+/* Its settings are resolved and validated, and a Provider over it is made
+ * (provider/epp.h); nothing is started yet. What config_provider() and
+ * plugin_validate() say, and E8021 for a kind that this abx does not run. The
+ * store and the plugin must outlive the provider. */
+ABX_FN bool plugin_open(const Store *s, const Plugin *p, const Config *c, const ProviderHost *host, Provider **out,
+                        Err *err) ABX_CHECK;
 
 #endif

@@ -124,6 +124,7 @@ typedef struct ListPage {
  * layers (environment variable ABX_<ID>_<KEY>) and checks it against its type. */
 typedef enum FieldType {
     FIELD_STR, FIELD_URL, FIELD_PATH, FIELD_INT, FIELD_FLOAT, FIELD_BOOL, FIELD_CSV, FIELD_ENUM,
+    FIELD_JSON,                 /* no field is declared so: the default of a manifest that is a list or a table */
 } FieldType;
 
 typedef struct ProviderField {
@@ -134,8 +135,11 @@ typedef struct ProviderField {
     const char *help;
 } ProviderField;
 
-/* Settings that were resolved: values in their type's own spelling (integers
- * in decimal, booleans "true" and "false"); unset keys are not there. */
+/* Settings that were resolved: values in their type's own spelling; unset keys
+ * are not there. Integers are decimal and fit 64 bits, booleans "true" and
+ * "false", FIELD_JSON is JSON in one line. Floats are the shortest text that is
+ * the same number and is JSON: "1.5", "100.0", "1e-05", "1e+16"; "inf", "-inf"
+ * and "nan" are the three that JSON has no word for. */
 typedef struct Settings { const Pair *v; size_t n; } Settings;
 
 ABX_FN Str provider_setting(Settings s, const char *key);  /* p NULL: unset */
