@@ -127,7 +127,7 @@ $(B)/flags: export flags = $(UNIT)
 $(B)/vendor.flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$flags" | cmp -s - $@ || printf '%s\n' "$$flags" > $@
-$(B)/vendor.flags: export flags = $(VCC) $(foreach u,$(MBEDTLS_UNITS),$(u) $(VCC_$(u)))
+$(B)/vendor.flags: export flags = $(VCC) $(foreach u,zlib $(MBEDTLS_UNITS),$(u) $(VCC_$(u)))
 build/kernel/.ok:
 	@[ -e /usr/lib/x86_64-linux-musl/rcrt1.o ] || \
 	  { echo "make: musl is missing; run: sh tools/setup" >&2; exit 1; }
@@ -293,7 +293,7 @@ clean:
 help:
 	@sed -n 's/^# help: //p' Makefile
 # help: make              ./abx, static, for this machine's Linux (x86_64)
-# help: make TLS=none     ./abx-notls, without TLS: nothing is fetched, https is refused
+# help: make TLS=none     ./abx-notls, without TLS: zlib alone is fetched, https is refused
 # help: make CA=none      ./abx-noca, without embedded root certificates
 # help: make debug        ./abx-debug, for a debugger        make asan   ./abx-asan, sanitizers
 # help: make demo         the main job on a real server

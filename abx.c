@@ -33,7 +33,7 @@
 #include "data/shell.c"
 #include "data/clean.c"
 #include "data/glob.c"
-#include "data/gzip.c"
+#include "data/inflate.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"
 #include "net/stream.c"

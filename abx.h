@@ -11,11 +11,11 @@
  * The command line program makes, uses and ends sandboxes by this header alone.
  *
  * Building. `make build/lib/abx.o` makes the library for musl; link it with
- * build/vendor/libvendor.a. For another C library, without TLS, and with
- * nothing to link, after `make TLS=none`:
+ * build/vendor/libvendor.a. For another C library, without TLS, and with that
+ * library's zlib to link, after `make TLS=none`:
  *
  *     gcc -O2 -D_GNU_SOURCE -DABX_LIBRARY -DABX_TLS_NONE -DABX_VERSION='"0.1.0"' -I. -Isrc
- *         -isystem build-notls/gen -c abx.c            (one line)
+ *         -isystem build-notls/gen -isystem vendor/src/zlib -c abx.c            (one line)
  *
  * Errors. A call that can fail takes `abx_error *` last (never NULL) and says
  * so by NULL or -1; then the error is filled in, otherwise it is untouched.
@@ -362,7 +362,7 @@ typedef struct abx_build {
     int         output_version;     /* of the JSON documents */
     const char *commit;             /* "unknown" without git, "…-dirty" */
     const char *tls;                /* "Mbed TLS 3.6.7", "none" */
-    const char *zlib;               /* "1.3.1", "none" */
+    const char *zlib;               /* "1.3.1" */
     const char *libc;
     const char *target;
     const char *ca_date;            /* of the embedded roots; "none" */

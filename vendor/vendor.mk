@@ -8,25 +8,32 @@ ZLIB_UNITS := adler32 crc32 inffast inflate inftrees zutil
 MKROOTS_UNITS := adler32 crc32 deflate trees zutil
 
 # What files of abx see of them.
-VENDOR_INC := -isystem $(B)/gen
-ifneq ($(TLS),none)
-VENDOR_INC += -isystem vendor -isystem $(VSRC)/mbedtls/include -isystem $(VSRC)/zlib \
-  -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"'
-VENDOR_GEN := $(VSRC)/.fetched
+VENDOR_INC := -isystem $(B)/gen -isystem $(VSRC)/zlib
+VENDOR_OBJ := $(ZLIB_UNITS:%=$(B)/vendor/zlib/%.o)
 VENDOR_LIB := $(B)/vendor/libvendor.a
+ifeq ($(TLS),none)
+VENDOR_GEN := $(VSRC)/.fetched-zlib
+else
+VENDOR_INC += -isystem vendor -isystem $(VSRC)/mbedtls/include -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"'
+VENDOR_OBJ += $(MBEDTLS_UNITS:%=$(B)/vendor/mbedtls/%.o)
+VENDOR_GEN := $(VSRC)/.fetched
 ifneq ($(CA),none)
 VENDOR_GEN += $(B)/gen/roots_data.h
 endif
 endif
 
-# One fetch for all build folders. It says itself what it could not get.
+# One fetch for all build folders; zlib alone for those without TLS. It says
+# itself what it could not get.
 $(VSRC)/.fetched: vendor/pins vendor/fetch.sh
 	@sh vendor/fetch.sh || { rc=$$?; \
-	  echo "make: the sources above are missing; without them 'make TLS=none' builds an abx that refuses https." >&2; \
+	  echo "make: the sources above are missing; 'make TLS=none' needs zlib alone, and builds an abx that refuses https." >&2; \
 	  exit $$rc; }
 	@touch $@
+$(VSRC)/.fetched-zlib: vendor/pins vendor/fetch.sh
+	@sh vendor/fetch.sh zlib
+	@touch $@
 
-$(B)/vendor/libvendor.a: $(MBEDTLS_UNITS:%=$(B)/vendor/mbedtls/%.o) $(ZLIB_UNITS:%=$(B)/vendor/zlib/%.o)
+$(B)/vendor/libvendor.a: $(VENDOR_OBJ)
 	@rm -f $@ && ar rcsD $@ $^
 
 # The generated units only include; what they include has not changed unless
@@ -40,19 +47,19 @@ $(B)/vendor/mbedtls/%.o: $(B)/gen/mbedtls/unit_%.c vendor/abx_mbedtls_config.h $
 	$(say) CC $@
 	$(Q)$(VCC) -w $(VCC_$*) -Ivendor -I$(VSRC)/mbedtls/include -I$(VSRC)/mbedtls/library \
 	  -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"' -c -o $@ $<
-# The ciphers and the arithmetic are built for speed where the release is built
-# for size; what shakes hands and reads certificates is not.
+# The ciphers, the arithmetic and zlib are built for speed where the release is
+# built for size; what shakes hands and reads certificates is not.
 ifeq ($(KIND),release)
-$(foreach u,rest sha512 aesce psa_crypto_cipher psa_crypto_aead psa_crypto_hash,$(eval VCC_$u := -O2))
+$(foreach u,zlib rest sha512 aesce psa_crypto_cipher psa_crypto_aead psa_crypto_hash,$(eval VCC_$u := -O2))
 endif
 # GCM is the inner loop of every download. SSSE3 is safe here: this file's code
 # runs only where CPUID says AES-NI, which no processor has without SSSE3.
 VCC_aesni := -O3 -mssse3
 
-$(B)/vendor/zlib/%.o: $(VSRC)/.fetched $(B)/vendor.flags
+$(B)/vendor/zlib/%.o: $(firstword $(VENDOR_GEN)) $(B)/vendor.flags
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(VCC) -w -DHAVE_UNISTD_H -DHAVE_STDARG_H -c -o $@ $(VSRC)/zlib/$*.c
+	$(Q)$(VCC) -w $(VCC_zlib) -DHAVE_UNISTD_H -DHAVE_STDARG_H -c -o $@ $(VSRC)/zlib/$*.c
 
 # Root certificates: certifi's PEM bundle -> DER, one after the other -> gzip.
 $(B)/mkroots: tools/mkroots.c $(VSRC)/.fetched

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "data/gzip.h"
+#include "data/inflate.h"
 #include "os/env.h"
 #include "os/fs.h"
 #include <dirent.h>
@@ -242,7 +242,7 @@ static bool roots__embedded(Roots *r)
     Buf raw = buf_make(ROOTS_RAW_SIZE);
     Err err;
 
-    if (!gzip_inflate((Str){(const char *)roots_data, sizeof roots_data}, &raw, &err))
+    if (!inflate_gzip((Str){(const char *)roots_data, sizeof roots_data}, &raw, &err))
         BUG("embedded roots");
     Str in = arena_str(&r->a, buf_str(&raw));
     buf_free(&raw);

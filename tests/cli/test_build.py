@@ -112,12 +112,12 @@ def test_version_json():
     assert doc["commit"] == commit()
     assert re.fullmatch(r"musl 1\.\d+\.\d+", doc["libc"])
     assert doc["target"] == "x86_64-linux-musl"
+    assert re.fullmatch(r"1\.\d+(\.\d+)?", doc["zlib"])
     if TLS:
         assert re.fullmatch(r"Mbed TLS 3\.\d+\.\d+", doc["tls"])
-        assert re.fullmatch(r"1\.\d+(\.\d+)?", doc["zlib"])
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", doc["ca_date"])
     else:
-        assert (doc["tls"], doc["zlib"], doc["ca_date"]) == ("none", "none", "none")
+        assert (doc["tls"], doc["ca_date"]) == ("none", "none")
 
 
 def test_it_runs_where_there_is_nothing(tmp_path):
@@ -148,6 +148,12 @@ def test_the_roots_are_those_of_the_bundle():
 # ---- the Makefile, on copies of the tree ----
 
 
+def pins():
+    """Name, version, SHA-256 and file of each."""
+    lines = (ROOT / "vendor/pins").read_text().splitlines()
+    return [line.split()[:4] for line in lines if line and not line.startswith("#")]
+
+
 def tree(at):
     """A copy without git and without anything fetched or built."""
     at.mkdir(parents=True)
@@ -174,18 +180,28 @@ def test_without_sources_make_says_what_builds_without_them(tmp_path):
     got = make(tree(tmp_path / "a"))
     assert got.returncode != 0
     assert "make TLS=none" in got.stderr
-    for line in (ROOT / "vendor/pins").read_text().splitlines():
-        if line.startswith("mbedtls "):
-            name, _, sha256, file, *_ = line.split()
-            assert file in got.stderr and sha256 in got.stderr
+    for name, _, sha256, file in pins():
+        assert name != "mbedtls" or (file in got.stderr and sha256 in got.stderr)
+
+
+def test_without_tls_zlib_alone_is_wanted(tmp_path):
+    got = make(tree(tmp_path / "a"), "TLS=none")
+    assert got.returncode != 0
+    for name, _, sha256, file in pins():
+        assert (file in got.stderr and sha256 in got.stderr) == (name == "zlib")
 
 
 def test_two_folders_give_the_same_bytes_and_a_second_make_does_nothing(tmp_path):
     here, there = tree(tmp_path / "a"), tree(tmp_path / "some/where/deeper/b")
     for at in (here, there):
+        (at / "vendor/dist").mkdir()
+        for name, _, _, file in pins():
+            if name == "zlib" and (ROOT / "vendor/dist" / file).exists():
+                shutil.copy(ROOT / "vendor/dist" / file, at / "vendor/dist")
         got = make(at, "TLS=none")
         assert got.returncode == 0, got.stderr
-        assert not (at / "vendor/src").exists()
+        got = [p.name.split("-")[0] for p in (at / "vendor/src").iterdir() if p.name != ".fetched-zlib"]
+        assert got == ["zlib", "zlib"]
     assert (here / "abx-notls").read_bytes() == (there / "abx-notls").read_bytes()
 
     before = {p: p.stat().st_mtime_ns for p in here.rglob("*") if p.is_file()}

@@ -32,9 +32,7 @@
 #ifndef ABX_TLS_NONE
 #include "roots_test.c"
 #endif
-#if !defined(ABX_TLS_NONE) && !defined(ABX_CA_NONE)
-#include "gzip_test.c"
-#endif
+#include "inflate_test.c"
 #include "tls_test.c"
 #include "multipart_test.c"
 #include "proc_test.c"
@@ -74,9 +72,7 @@ int main(void)
 #ifndef ABX_TLS_NONE
     TEST_RUN(roots);
 #endif
-#if !defined(ABX_TLS_NONE) && !defined(ABX_CA_NONE)
-    TEST_RUN(gzip);
-#endif
+    TEST_RUN(inflate);
     TEST_RUN(tls);
     TEST_RUN(multipart);
     TEST_RUN(proc);
