@@ -29,6 +29,7 @@
 #include "os/random.c"
 /* data: formats, no I/O */
 #include "data/json.c"
+#include "data/toml.c"
 #include "data/dotenv.c"
 #include "data/shell.c"
 #include "data/clean.c"

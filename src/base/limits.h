@@ -14,6 +14,12 @@
 #define LIMIT_JSON_DEPTH    128                 /* nesting; the deepest real document has 7 */
 #define LIMIT_JSON_VALUES   1000000             /* in one document, so that it fits an arena; 200 sandboxes have 8000 */
 
+/* TOML */
+#define LIMIT_TOML_BYTES    ((size_t)1 << 20)   /* one document: a config.toml; a manifest has 256 KiB */
+#define LIMIT_TOML_DEPTH    128                 /* levels of tables and arrays; a schema in a manifest has 16 */
+#define LIMIT_TOML_VALUES   100000              /* with the tables, so that it fits an arena */
+#define LIMIT_TOML_DIGITS   4300                /* of one integer, as the other host has it */
+
 /* HTTP */
 #define LIMIT_HEAD          ((size_t)256 << 10) /* a status or request line with all its headers */
 #define LIMIT_HEADERS       256                 /* fields in one head */

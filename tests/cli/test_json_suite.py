@@ -52,7 +52,7 @@ LOST = {
 
 @pytest.fixture(scope="module")
 def cases():
-    path = subprocess.run([ROOT / "tests/corpora/fetch"], check=True, capture_output=True, text=True).stdout.strip()
+    path = subprocess.run([ROOT / "tests/corpora/fetch", "json"], check=True, capture_output=True, text=True).stdout.strip()
     with tarfile.open(path) as archive:
         text = archive.extractfile("package/data/parsing.js").read().decode()
     rows = json.loads(text.split("export default", 1)[1].strip().rstrip(";"))
