@@ -13,6 +13,7 @@
 #include "num_test.c"
 #include "utf8_test.c"
 #include "base64_test.c"
+#include "sha1_test.c"
 #include "sha256_test.c"
 #include "time_test.c"
 #include "fs_test.c"
@@ -54,6 +55,7 @@ int main(void)
     TEST_RUN(num);
     TEST_RUN(utf8);
     TEST_RUN(base64);
+    TEST_RUN(sha1);
     TEST_RUN(sha256);
     TEST_RUN(time);
     TEST_RUN(fs);
