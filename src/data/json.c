@@ -1,6 +1,7 @@
 #include "data/json.h"
 
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
 #include "base/utf8.h"
@@ -280,7 +281,7 @@ static void json__build_number(JsonBuild *b, Json *v)
 }
 
 /* By name, and of equal names the earlier one first. */
-static int json__order(const void *left, const void *right)
+int json_order(const void *left, const void *right)
 {
     const Str *a = *(const Str *const *)left, *b = *(const Str *const *)right;
     int        d = memcmp(a->p, b->p, a->n < b->n ? a->n : b->n);
@@ -299,7 +300,7 @@ static void json__unique(Json *v, Json *items, Str *keys, Arena scratch)
 
     for (uint32_t i = 0; i < v->count; i++)
         sorted[i] = &keys[i];
-    qsort(sorted, v->count, sizeof *sorted, json__order);
+    qsort(sorted, v->count, sizeof *sorted, json_order);
     for (uint32_t i = 1; i < v->count; i++) {
         if (str_eq(*sorted[i], *sorted[first])) {
             items[sorted[first] - keys] = items[sorted[i] - keys];
@@ -470,33 +471,45 @@ static void json__before(JsonOut *w)
         return;
     }
     if (w->comma)
-        buf_add(w->to, w->style == JSON_SPACED ? STR(", ") : STR(","));
+        buf_add(w->to, w->style == JSON_SPACED || w->style == JSON_ASCII ? STR(", ") : STR(","));
     if (w->depth > 0)
         json__line(w);
     w->comma = true;
 }
 
-static void json__text(Buf *to, Str s)
+/* One character that no string holds as it is. */
+static void json__escape(Buf *to, uint32_t c)
 {
     static const char bytes[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+    const char *name = c && c < 0x80 ? strchr(bytes, (int)c) : NULL;
 
-    buf_addc(to, '"');
+    if (name)
+        buf_addf(to, "\\%c", names[name - bytes]);
+    else if (c < 0x10000)
+        buf_addf(to, "\\u%04x", (unsigned)c);
+    else
+        buf_addf(to, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
+}
+
+static void json__text(JsonOut *w, Str s)
+{
+    bool     ascii = w->style == JSON_ASCII;
+    uint32_t c;
+
+    buf_addc(w->to, '"');
     while (s.n) {
         size_t run = 0;
-        while (run < s.n && (unsigned char)s.p[run] >= 0x20 && s.p[run] != '"' && s.p[run] != '\\')
+        while (run < s.n && (unsigned char)s.p[run] >= 0x20 && s.p[run] != '"' && s.p[run] != '\\' &&
+               !(ascii && (unsigned char)s.p[run] >= 0x7f))
             run++;
-        utf8_add(to, (Str){s.p, run});
+        utf8_add(w->to, (Str){s.p, run});
         str_skip(&s, run);
         if (s.n == 0)
             break;
-        const char *name = s.p[0] ? strchr(bytes, s.p[0]) : NULL;
-        if (name)
-            buf_addf(to, "\\%c", names[name - bytes]);
-        else
-            buf_addf(to, "\\u%04x", (unsigned)s.p[0]);
-        str_skip(&s, 1);
+        utf8_next(&s, &c);
+        json__escape(w->to, c);
     }
-    buf_addc(to, '"');
+    buf_addc(w->to, '"');
 }
 
 void json_begin(JsonOut *w, char open)
@@ -521,7 +534,7 @@ void json_end(JsonOut *w, char close)
 void json_key_str(JsonOut *w, Str key)
 {
     json__before(w);
-    json__text(w->to, key);
+    json__text(w, key);
     buf_add(w->to, w->style == JSON_COMPACT ? STR(":") : STR(": "));
     w->keyed = true;
 }
@@ -534,7 +547,7 @@ void json_key(JsonOut *w, const char *key)
 void json_put_str(JsonOut *w, Str s)
 {
     json__before(w);
-    json__text(w->to, s);
+    json__text(w, s);
 }
 
 void json_put_int(JsonOut *w, int64_t v)
@@ -581,5 +594,113 @@ void json_put(JsonOut *w, const Json *v)
             json_put(w, &v->items[i]);
         }
         json_end(w, v->type == JSON_ARRAY ? ']' : '}');
+    }
+}
+
+void json_put_digits(JsonOut *w, Str digits)
+{
+    json__before(w);
+    buf_add(w->to, digits);
+}
+
+/* One more in the last place of "d.ddde-xx"; false when that carries out of
+ * the front. */
+static bool json__next(char *text)
+{
+    char *e = strchr(text, 'e');
+
+    for (char *p = e - 1; p >= text; p--) {
+        if (*p == '.')
+            continue;
+        if (*p != '9') {
+            ++*p;
+            return true;
+        }
+        *p = '0';
+    }
+    return false;
+}
+
+/* The fewest digits that read back as v, in the form "d.ddde-xx". The nearest
+ * decimal of a length can miss where the next one up does not: below a power
+ * of two doubles lie twice as close as above it. */
+static void json__shortest(double v, char text[static 32])
+{
+    for (int places = 0; places < 17; places++) {
+        snprintf(text, 32, "%.*e", places, v);
+        if (strtod(text, NULL) == v || (json__next(text) && strtod(text, NULL) == v))
+            return;
+    }
+}
+
+void json_put_real(JsonOut *w, double v)
+{
+    char     text[32], digits[20];
+    uint64_t bits;
+    int      n = 0;
+
+    json__before(w);
+    if (v != v || v - v != 0) {
+        buf_add(w->to, v != v ? STR("NaN") : v > 0 ? STR("Infinity") : STR("-Infinity"));
+        return;
+    }
+    memcpy(&bits, &v, sizeof bits);
+    if (bits >> 63) {           /* of -0.0 too */
+        buf_addc(w->to, '-');
+        v = -v;
+    }
+    json__shortest(v, text);
+    char *e = strchr(text, 'e');
+    for (const char *p = text; p < e; p++)
+        if (*p != '.')
+            digits[n++] = *p;
+    int power = (int)strtol(e + 1, NULL, 10);
+    if (power < -4 || power >= 16) {
+        buf_addf(w->to, "%c%s%.*se%c%02d", digits[0], n > 1 ? "." : "", n - 1, digits + 1, power < 0 ? '-' : '+',
+                 abs(power));
+        return;
+    }
+    if (power < 0)
+        buf_addf(w->to, "0.%.*s", -power - 1, "000");
+    for (int i = 0; i < n || i < power + 2; i++) {
+        if (power >= 0 && i == power + 1)
+            buf_addc(w->to, '.');
+        buf_addc(w->to, i < n ? digits[i] : '0');
+        if (power < 0 && i + 1 == n)
+            break;
+    }
+}
+
+static void json__sorted_object(JsonOut *w, const Json *v)
+{
+    const Str **names = mem_new((v->count + 1) * sizeof *names);
+
+    for (uint32_t i = 0; i < v->count; i++)
+        names[i] = &v->keys[i];
+    qsort(names, v->count, sizeof *names, json_order);
+    json_begin(w, '{');
+    for (uint32_t i = 0; i < v->count; i++) {
+        json_key_str(w, *names[i]);
+        json_put_sorted(w, &v->items[names[i] - v->keys]);
+    }
+    json_end(w, '}');
+    mem_free(names);
+}
+
+void json_put_sorted(JsonOut *w, const Json *v)
+{
+    if (v->type == JSON_OBJECT) {
+        json__sorted_object(w, v);
+    } else if (v->type == JSON_ARRAY) {
+        json_begin(w, '[');
+        for (uint32_t i = 0; i < v->count; i++)
+            json_put_sorted(w, &v->items[i]);
+        json_end(w, ']');
+    } else if (v->type == JSON_INT) {
+        json_put_int(w, v->integer);        /* without the sign of -0 */
+    } else if (v->type == JSON_REAL && (str_has(v->text, '.') || str_has(v->text, 'e') || str_has(v->text, 'E'))) {
+        json_put_real(w, json_real(v, 0));
+    } else {
+        json_put(w, v);
     }
 }

@@ -24,7 +24,7 @@
  *
  * Non-ASCII text is written as it is; what is not UTF-8 becomes U+FFFD; of the
  * control characters those with a short form are written in it (\b \f \n \r
- * \t), the others as \u00xx; DEL is written as it is.
+ * \t), the others as \u00xx; DEL is written as it is, but in JSON_ASCII.
  *
  * Memory: the tree and its strings live in the arena: one copy of the text, 32
  * bytes for each value and 16 more for each key: at most 50 MB beside the copy,
@@ -72,6 +72,7 @@ ABX_FN size_t  json_count(const Json *v);                           /* members o
 typedef enum JsonStyle {
     JSON_COMPACT,       /* {"a":1} */
     JSON_SPACED,        /* {"a": 1, "b": 2}: one line, as errors are printed */
+    JSON_ASCII,         /* the same, all but printable ASCII as \u escapes, pairs of surrogates included */
     JSON_PRETTY,        /* two spaces a level; empty ones stay {} and [] */
 } JsonStyle;
 
@@ -93,5 +94,20 @@ ABX_FN void json_put_int(JsonOut *w, int64_t v);
 ABX_FN void json_put_bool(JsonOut *w, bool v);
 ABX_FN void json_put_null(JsonOut *w);
 ABX_FN void json_put(JsonOut *w, const Json *v);       /* a whole tree; numbers as they were written */
+
+/* As Python prints it: the fewest digits that read back as the same number,
+ * always with a '.' or an exponent: 1.5, 100.0, 1e-05, 1e+16; NaN, Infinity. */
+ABX_SET void json_put_real(JsonOut *w, double v);
+
+/* The digits of an integer of any size, as they are. */
+ABX_SET void json_put_digits(JsonOut *w, Str digits);
+
+/* A whole tree as Python prints it with sorted keys: names by code point at
+ * every level, numbers as above. */
+ABX_SET void json_put_sorted(JsonOut *w, const Json *v);
+
+/* The order of json_put_sorted(), for qsort() of `const Str *`; of equal ones
+ * the earlier in memory first. */
+ABX_SET int  json_order(const void *left, const void *right);
 
 #endif

@@ -1,4 +1,6 @@
+#include "base/hex.h"
 #include "base/limits.h"
+#include "base/sha256.h"
 #include "data/json.h"
 #include <math.h>
 
@@ -106,6 +108,75 @@ static void json_write_test(void **state)
     assert_true(small.over);
     buf_free(&out);
     buf_free(&small);
+}
+
+/* As Python prints the same numbers. The hash is of its text of all powers of
+ * two, each in a line: below those the next double is nearer than above. */
+static void json_real_test(void **state)
+{
+    static const struct { double v; const char *text; } cases[] = {
+        {0x1.8p+0, "1.5"}, {0x1.9p+6, "100.0"}, {0x1.a36e2eb1c432dp-14, "0.0001"}, {0x1.4f8b588e368f1p-17, "1e-05"},
+        {0x1.c6bf52634p+49, "1000000000000000.0"}, {0x1.1c37937e08p+53, "1e+16"}, {0x1.1c37937e07fffp+53, "9999999999999998.0"},
+        {0x1.d6f34548p+26, "123456789.125"}, {0x1p-1074, "5e-324"}, {0x1p-1022, "2.2250738585072014e-308"},
+        {0x1.fffffffffffffp+1023, "1.7976931348623157e+308"}, {0x1p-44, "5.684341886080802e-14"}, {0.0, "0.0"}, {-0.0, "-0.0"},
+        {0x1.3333333333334p-2, "0.30000000000000004"}, {0x1.5555555555555p-2, "0.3333333333333333"},
+        {0x1.0f0cf064dd592p+73, "1e+22"}, {0x1.52d02c7e14af6p+76, "1e+23"}, {-0x1.0c6f7a0b5ed8dp-22, "-2.5e-07"},
+        {0x1.0624dd2f1a9fcp-10, "0.001"}, {(double)INFINITY, "Infinity"}, {-(double)INFINITY, "-Infinity"}, {(double)NAN, "NaN"},
+    };
+    unsigned char digest[SHA256_SIZE];
+    Sha256  all = sha256_make();
+    Buf     out = buf_make(100);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        JsonOut w = json_out(&out, JSON_COMPACT);
+        buf_clear(&out);
+        json_put_real(&w, cases[i].v);
+        if (!str_eq(buf_str(&out), str_from(cases[i].text)))
+            fail_msg("%s became %.*s", cases[i].text, STR_ARG(buf_str(&out)));
+    }
+    for (double v = 0x1p-1074; v <= 0x1p1023; v *= 2) {
+        JsonOut w = json_out(&out, JSON_COMPACT);
+        buf_clear(&out);
+        json_put_real(&w, v);
+        buf_addc(&out, '\n');
+        sha256_add(&all, buf_str(&out));
+    }
+    sha256_end(&all, digest);
+    arena_reset(&json_arena);
+    assert_string_equal(hex_encode(&json_arena, (Str){(const char *)digest, sizeof digest}).p,
+                        "8aba9d55b380187da683ba0518d653e2e387aac2acf8b9f563a8e2d01a9ccecd");
+    buf_free(&out);
+}
+
+/* {in, json.dumps(json.loads(in), sort_keys=True)} */
+static void json_sorted_test(void **state)
+{
+    static const struct { const char *in, *ascii; } cases[] = {
+        {"{\"b\":1,\"a\":{\"d\":[{\"z\":1,\"y\":2}],\"c\":-0}}", "{\"a\": {\"c\": 0, \"d\": [{\"y\": 2, \"z\": 1}]}, \"b\": 1}"},
+        {"{\"\xc3\xa9\":1,\"z\":2,\"\":3,\"zz\":4,\"\xf0\x9f\x98\x80\":5,\"\xef\xbf\xbd\":6}",
+         "{\"\": 3, \"z\": 2, \"zz\": 4, \"\\u00e9\": 1, \"\\ufffd\": 6, \"\\ud83d\\ude00\": 5}"},
+        {"[1E2,1.50,1e-7,123456789012345678901234567890,-0.0,true,null]",
+         "[100.0, 1.5, 1e-07, 123456789012345678901234567890, -0.0, true, null]"},
+        {"[\"\x7f\\u0000\\u001f/\\n\\f\xc2\x80\",{},[]]", "[\"\\u007f\\u0000\\u001f/\\n\\f\\u0080\", {}, []]"},
+        {"{\"a\":1,\"a\":2}", "{\"a\": 2}"},
+    };
+    Buf out = buf_make(1000);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        JsonOut w = json_out(&out, JSON_ASCII);
+        buf_clear(&out);
+        json_put_sorted(&w, json_doc(cases[i].in));
+        if (!str_eq(buf_str(&out), str_from(cases[i].ascii)))
+            fail_msg("%s became %.*s", cases[i].in, STR_ARG(buf_str(&out)));
+    }
+    buf_clear(&out);
+    JsonOut w = json_out(&out, JSON_ASCII);
+    json_put_str(&w, STR("\xff\xf4\x90x"));         /* what is no UTF-8, after and before good bytes */
+    json_put_digits(&w, STR("18446744073709551616"));
+    assert_true(str_eq(buf_str(&out), STR("\"\\ufffd\\ufffd\\ufffdx\", 18446744073709551616")));
+    buf_free(&out);
 }
 
 static void json_number_test(void **state)
@@ -323,6 +394,8 @@ static const struct CMUnitTest json_tests[] = {
     cmocka_unit_test(json_round_test),
     cmocka_unit_test(json_style_test),
     cmocka_unit_test(json_write_test),
+    cmocka_unit_test(json_real_test),
+    cmocka_unit_test(json_sorted_test),
     cmocka_unit_test(json_number_test),
     cmocka_unit_test(json_look_test),
     cmocka_unit_test(json_refuse_test),
