@@ -57,7 +57,9 @@
 #include "provider/refusal.c"
 #include "provider/lifecycle.c"
 #include "provider/execd.c"
+#include "provider/entry.c"
 #include "provider/transfer.c"
+#include "provider/process.c"
 #include "provider/opensandbox.c"
 /* agent: the side that runs inside a sandbox */
 #include "agent/query.c"
@@ -88,6 +90,8 @@
 #include "api/sandbox.c"
 #include "api/exec.c"
 #include "api/copy.c"
+#include "api/entries.c"
+#include "api/processes.c"
 #include "api/plugins.c"
 #include "api/details.c"
 #include "api/providers.c"

@@ -208,6 +208,8 @@ typedef struct abx_exec_options {
     size_t      env_count;
     const char *cwd;                /* NULL: the backend's own */
     int64_t     timeout_ms;         /* 0: none. At its end the whole process group is killed */
+    int         tell_pid;           /* abx_exec_pid() will be asked */
+    int         open_stdin;         /* abx_process_stdin() is to work; without it the command finds the end of input at once */
 } abx_exec_options;
 
 typedef enum abx_event_kind { ABX_STDOUT, ABX_STDERR, ABX_EXIT } abx_event_kind;
@@ -245,6 +247,11 @@ ABX_API abx_want abx_exec_want(const abx_exec *x);
  * name that it gave to the command: before that came, and after ABX_EXIT, this
  * may fail. */
 ABX_API int abx_exec_kill(abx_exec *x, abx_error *e);
+
+/* The command's process, for abx_process_signal() and abx_process_stdin(). NULL
+ * as long as it is not known: it comes with the first events of a command that
+ * was started with tell_pid. Good until abx_exec_free(). */
+ABX_API const char *abx_exec_pid(const abx_exec *x);
 ABX_API void abx_exec_free(abx_exec *x);            /* NULL is fine; does not stop the command */
 
 /* ---- files ---- */
@@ -268,6 +275,53 @@ ABX_API int64_t abx_read_file(abx_sandbox *b, const char *path, abx_writer *writ
  * that name. Upload sends the local file's mode. */
 ABX_API int64_t abx_upload(abx_sandbox *b, const char *local, const char *path, abx_error *e);
 ABX_API int64_t abx_download(abx_sandbox *b, const char *path, const char *local, abx_error *e);
+
+typedef enum abx_file_type { ABX_FILE, ABX_FOLDER, ABX_LINK, ABX_OTHER } abx_file_type;
+
+typedef struct abx_file_info {
+    const char   *name;             /* the last part of its path */
+    const char   *path;
+    abx_file_type type;
+    int64_t       size;             /* -1: not known */
+    int           mode;             /* permission bits; -1: not known */
+    const char   *modified;         /* RFC 3339, UTC; NULL: not known */
+} abx_file_info;
+
+/* NULL on failure, E4001 where there is nothing. Good until the next call on
+ * the handle. Links are not followed, here and below. */
+ABX_API const abx_file_info *abx_stat(abx_sandbox *b, const char *path, abx_error *e);
+
+/* Calls `each` for what is in a folder, in byte order of names; nonzero from it
+ * ends the listing early, which is no failure. The path itself may be a link
+ * to a folder. A name that is not UTF-8 has U+FFFD in it and cannot be named. */
+ABX_API int abx_list_files(abx_sandbox *b, const char *path, int (*each)(void *ctx, const abx_file_info *f), void *ctx,
+                           abx_error *e);
+ABX_API int abx_make_folder(abx_sandbox *b, const char *path, abx_error *e);    /* with its parents; one that is there is fine */
+/* `to` is the new name, not a folder to move into: a file there is replaced, a
+ * folder refused; missing folders are made. */
+ABX_API int abx_move(abx_sandbox *b, const char *from, const char *to, abx_error *e);
+ABX_API int abx_remove(abx_sandbox *b, const char *path, abx_error *e);         /* a folder with all that is in it */
+
+/* ---- processes ---- */
+
+typedef struct abx_process {
+    const char *pid;                /* what the two calls below take */
+    const char *command;
+    const char *status;             /* running, stopped */
+} abx_process;
+
+/* Calls `each` for every process of the sandbox; nonzero from it ends this early. */
+ABX_API int abx_processes(abx_sandbox *b, int (*each)(void *ctx, const abx_process *p), void *ctx, abx_error *e);
+
+/* Writes to the standard input of a process. E8005: there is no such process.
+ * E8000: its standard input cannot be written to, as that of a command that was
+ * started without open_stdin. E3001: it reads no more, and a part may have
+ * arrived. The end of input cannot be said this way. */
+ABX_API int abx_process_stdin(abx_sandbox *b, const char *pid, const void *p, size_t size, abx_error *e);
+
+/* Sends signal `number` (1 to 64). "-123" is the process group 123: the pid of
+ * a command is the number of its group, too. E8005: there is no such process. */
+ABX_API int abx_process_signal(abx_sandbox *b, const char *pid, int number, abx_error *e);
 
 /* ---- providers ---- */
 

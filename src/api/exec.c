@@ -18,7 +18,8 @@ abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e
 {
     Provider   *p = b->session->provider;
     Arena       a = arena_make(ARENA_COMMAND);
-    ExecRequest rq = {.argc = o->argc, .env_count = o->env_count, .cwd = str_from(o->cwd), .timeout_ms = o->timeout_ms};
+    ExecRequest rq = {.argc = o->argc, .env_count = o->env_count, .cwd = str_from(o->cwd), .timeout_ms = o->timeout_ms,
+                      .tell_pid = o->tell_pid != 0, .open_stdin = o->open_stdin != 0};
     ExecCall   *call = NULL;
     Str        *argv = arena_array(&a, o->argc, sizeof *argv);
     Err         err;
@@ -90,6 +91,14 @@ int abx_exec_kill(abx_exec *x, abx_error *e)
     Err err;
 
     return x->provider->kind->exec_kill(x->call, clock_after(LIMIT_CLEANUP_MS), &err) ? 0 : error_give(e, &err);
+}
+
+const char *abx_exec_pid(const abx_exec *x)
+{
+    const ProviderKind *kind = x->provider->kind;
+    Str                 pid = kind->exec_pid ? kind->exec_pid(x->call) : (Str){0};
+
+    return pid.n ? pid.p : NULL;
 }
 
 void abx_exec_free(abx_exec *x)

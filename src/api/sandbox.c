@@ -84,14 +84,6 @@ static abx_info sandbox__info(const SandboxInfo *in, const char *provider, Arena
     };
 }
 
-/* What was given out before is no longer good. */
-static Arena *sandbox__begin(abx_sandbox *b)
-{
-    arena_reset(&b->result);
-    b->known = false;
-    return &b->result;
-}
-
 /* What a call brought: the handle's info, or the error. */
 static const abx_info *sandbox__learn(abx_sandbox *b, bool ok, const SandboxInfo *in, const Err *err, abx_error *e)
 {
@@ -153,7 +145,7 @@ const abx_info *abx_get_info(abx_sandbox *b, abx_error *e)
     Provider   *p = b->session->provider;
     SandboxInfo info;
     Err         err;
-    Arena      *a = sandbox__begin(b);
+    Arena      *a = session_result(b);
     bool        ok = p->kind->get(p, str_from(b->id), a, &info, DEADLINE_NONE, &err);
 
     return sandbox__learn(b, ok, &info, &err, e);
@@ -164,7 +156,7 @@ const abx_info *abx_pause(abx_sandbox *b, abx_error *e)
     Provider   *p = b->session->provider;
     SandboxInfo info;
     Err         err;
-    Arena      *a = sandbox__begin(b);
+    Arena      *a = session_result(b);
     bool        ok = p->kind->pause(p, str_from(b->id), a, &info, clock_after(LIMIT_SWITCH_MS), &err);
 
     return sandbox__learn(b, ok, &info, &err, e);
@@ -175,7 +167,7 @@ const abx_info *abx_resume(abx_sandbox *b, abx_error *e)
     Provider   *p = b->session->provider;
     SandboxInfo info;
     Err         err;
-    Arena      *a = sandbox__begin(b);
+    Arena      *a = session_result(b);
     bool        ok = p->kind->resume(p, str_from(b->id), a, &info, clock_after(LIMIT_SWITCH_MS), &err);
 
     return sandbox__learn(b, ok, &info, &err, e);
@@ -186,7 +178,7 @@ const abx_info *abx_set_timeout(abx_sandbox *b, int64_t seconds, abx_error *e)
     Provider   *p = b->session->provider;
     SandboxInfo info;
     Err         err;
-    Arena      *a = sandbox__begin(b);
+    Arena      *a = session_result(b);
     bool        ok;
 
     if (seconds <= 0)
@@ -215,7 +207,7 @@ const abx_url *abx_port_url(abx_sandbox *b, int port, abx_error *e)
     Provider *p = b->session->provider;
     PortUrl   at;
     Err       err;
-    Arena    *a = sandbox__begin(b);
+    Arena    *a = session_result(b);
     bool      ok = port >= 1 && port <= 65535;
 
     if (!ok)

@@ -33,6 +33,18 @@ bool session_pairs(const abx_pair *pairs, size_t n, const char *what, Arena *a, 
     return true;
 }
 
+Arena *session_result(abx_sandbox *b)
+{
+    arena_reset(&b->result);
+    b->known = false;
+    return &b->result;
+}
+
+bool session_can(const Provider *p, bool can, const char *what, Err *err)
+{
+    return can || err_set(err, ERR_USAGE, E8004, "provider %.*s does not implement %s", STR_ARG(p->kind->id), what);
+}
+
 Config *session_config(const abx_options *o, SessionNotice *notice, Arena *a, Err *err)
 {
     const Pair *given;

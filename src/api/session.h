@@ -42,4 +42,11 @@ ABX_FN Config *session_config(const abx_options *o, SessionNotice *notice, Arena
  * E8002, a pair without a key or without a value. */
 ABX_FN bool session_pairs(const abx_pair *pairs, size_t n, const char *what, Arena *a, const Pair **out, Err *err);
 
+/* What calls on the handle gave out before is no longer good: where their next
+ * result goes. */
+ABX_FN Arena *session_result(abx_sandbox *b);
+
+/* False, E8004: the provider does not have this operation. */
+ABX_FN bool session_can(const Provider *p, bool can, const char *what, Err *err);
+
 #endif

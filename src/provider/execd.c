@@ -16,7 +16,7 @@
 enum {
     EXECD_PORT = 44772,
     EXECD_ARENA = 4 << 20,          /* reserved: events of everyday size, or a short answer with its tree */
-    EXECD_RUN_BYTES = 8192,         /* what is kept of each output of a command of ours: a path, or a complaint */
+    EXECD_SAID_BYTES = 8192,        /* what is kept of a complaint */
     EXECD_KILL_GRACE_MS = 5000,     /* how much later than its timeout a command's end may be reported */
 };
 
@@ -140,6 +140,8 @@ struct ExecCall {
     bool      over;             /* the answer's body has ended */
     bool      ended;            /* the result was given */
     char      id[65];           /* the daemon's name for the command; "" until its init event */
+    char      pid[12];          /* its number in the sandbox; "": not known */
+    bool      pid_due;          /* the first line of stderr will be it */
     int64_t   started;          /* monotonic */
     Deadline  silent;           /* when nothing at all has come by then, the stream is dead */
     Deadline  overdue;          /* the command should have been ended by its timeout before */
@@ -215,6 +217,7 @@ bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Dead
     }
     c->silent = clock_after(LIMIT_SILENCE_MS);
     c->timeout_ms = rq->timeout_ms;
+    c->pid_due = rq->tell_pid;
     c->overdue = rq->timeout_ms > 0 && rq->timeout_ms < INT64_MAX - EXECD_KILL_GRACE_MS
                      ? clock_after(rq->timeout_ms + EXECD_KILL_GRACE_MS) : DEADLINE_NONE;
     *out = c;
@@ -289,6 +292,21 @@ static Step execd__failed(ExecCall *c, const Json *event, ExecEvent *ev, Err *er
     return STEP_DONE;
 }
 
+/* The command's own number, which its line prints before anything else. */
+static void execd__take_pid(ExecCall *c, size_t from)
+{
+    Str      text = {c->out.p + from, c->out.n - from};
+    size_t   n = str_find(text, '\n');
+    uint64_t number;
+
+    c->pid_due = false;
+    if (n == text.n || n >= sizeof c->pid || !num_u64((Str){text.p, n}, &number))
+        return;
+    memcpy(c->pid, text.p, n);
+    memmove(c->out.p + from, c->out.p + from + n + 1, text.n - n - 1);
+    c->out.n -= n + 1;
+}
+
 /* Add the bytes of an output event to c->out. The daemon sends lines without
  * their ends, an empty line as "\n"; ours adds `b64`, the bytes themselves,
  * where these rules would not give them back. */
@@ -324,8 +342,11 @@ static Step execd__event(ExecCall *c, const Json *event, ExecEvent *ev, Err *err
             return STEP_DONE;
         }
         ev->kind = kind;
+        size_t from = c->out.n;
         if (!execd__add_output(c, event, err))
             return STEP_ERR;
+        if (is_err && c->pid_due)
+            execd__take_pid(c, from);
         return c->out.n >= LIMIT_COPY_BLOCK ? STEP_DONE : STEP_MORE;
     }
     bool done = str_eq(type, STR("execution_complete")), failed = str_eq(type, STR("error"));
@@ -467,6 +488,11 @@ Step execd_next(ExecCall *c, ExecEvent *ev, Err *err)
     }
 }
 
+Str execd_pid(const ExecCall *c)
+{
+    return str_from(c->pid);
+}
+
 StreamWant execd_want(const ExecCall *c)
 {
     return c->rest.n || c->held ? (StreamWant){.fd = -1, .events = POLLIN} : client_want(c->in);
@@ -499,18 +525,11 @@ bool execd_kill(ExecCall *c, Deadline d, Err *err)
     return ok;
 }
 
-bool execd_run(Execd *x, Str line, int *exit_code, Str *out, Str *said, Arena *a, Deadline d, Err *err)
+/* Read the command's output to its end. */
+static bool execd__gather(Execd *x, ExecCall *c, ExecEvent *ev, Buf texts[2], Deadline d, Err *err)
 {
-    ExecRequest rq = {0};
-    ExecEvent   ev;
-    ExecCall   *c;
-    Buf         texts[2] = {buf_make(EXECD_RUN_BYTES), buf_make(EXECD_RUN_BYTES)};   /* EXEC_OUT, EXEC_ERR */
-    bool        ok = true;
-
-    if (!execd_start(x, line, &rq, &c, clock_sooner(d, clock_after(x->server->call_ms)), err))
-        return false;
     for (;;) {
-        Step step = execd_next(c, &ev, err);
+        Step step = execd_next(c, ev, err);
         if (step == STEP_MORE) {
             StreamWant w = execd_want(c);
             Deadline   until = clock_sooner(d, execd_deadline(c));
@@ -518,20 +537,33 @@ bool execd_run(Execd *x, Str line, int *exit_code, Str *out, Str *said, Arena *a
                 continue;
             if (err->kind == ERR_TIMEOUT && !clock_passed(d))
                 continue;       /* the silence is execd_next's to judge */
-            step = STEP_ERR;
+            return false;
         }
-        if (step == STEP_ERR) {
-            ok = false;
-            break;
-        }
-        if (ev.kind == EXEC_EXIT)
-            break;
-        buf_add(&texts[ev.kind], ev.bytes);
+        if (step == STEP_ERR)
+            return false;
+        if (ev->kind == EXEC_EXIT)
+            return true;
+        buf_add(&texts[ev->kind], ev->bytes);
     }
+}
+
+bool execd_run(Execd *x, ExecdRun *run, Arena *a, Deadline d, Err *err)
+{
+    ExecRequest rq = {.timeout_ms = run->timeout_ms};
+    ExecEvent   ev;
+    ExecCall   *c;
+
+    if (!execd_start(x, run->line, &rq, &c, clock_sooner(d, clock_after(x->server->call_ms)), err))
+        return false;
+    Buf  texts[2] = {buf_make(LIMIT_ANSWER), buf_make(EXECD_SAID_BYTES)};    /* EXEC_OUT, EXEC_ERR */
+    bool ok = execd__gather(x, c, &ev, texts, d, err);
+    if (ok && texts[EXEC_OUT].over)
+        ok = err_set(err, ERR_LIMIT, E5000, "the sandbox answers with more than %zu bytes", texts[EXEC_OUT].limit);
     if (ok) {
-        *exit_code = ev.exit_code;
-        *out = arena_str(a, buf_str(&texts[EXEC_OUT]));
-        *said = clean_message(str_trim(buf_str(&texts[EXEC_ERR])), NULL, 0, a);
+        run->exit_code = ev.exit_code;
+        run->timed_out = ev.timed_out;
+        run->out = arena_str(a, buf_str(&texts[EXEC_OUT]));
+        run->said = clean_message(str_trim(buf_str(&texts[EXEC_ERR])), NULL, 0, a);
     }
     buf_free(&texts[EXEC_OUT]);
     buf_free(&texts[EXEC_ERR]);

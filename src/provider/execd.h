@@ -57,11 +57,20 @@ ABX_FN Step execd_next(ExecCall *c, ExecEvent *ev, Err *err);
 ABX_FN StreamWant execd_want(const ExecCall *c);
 ABX_FN Deadline execd_deadline(const ExecCall *c);
 ABX_FN bool execd_kill(ExecCall *c, Deadline d, Err *err);
+ABX_FN Str  execd_pid(const ExecCall *c);
 ABX_FN void execd_close(ExecCall *c);
 
-/* Run a short command of ours to its end. *exit_code is its code, -1 for a
- * signal; *out what it printed, as the daemon's lines allow, at most 8 KiB;
- * *said its complaint, cleaned. False: the result is unknown. */
-ABX_FN bool execd_run(Execd *x, Str line, int *exit_code, Str *out, Str *said, Arena *a, Deadline d, Err *err);
+/* A command of ours, run to its end. */
+typedef struct ExecdRun {
+    Str     line;           /* for the daemon's shell */
+    int64_t timeout_ms;     /* 0: none */
+    int     exit_code;      /* its result from here on: -1 for a signal */
+    bool    timed_out;
+    Str     out;            /* what it printed, as the daemon's lines allow */
+    Str     said;           /* its complaint, cleaned, at most 8 KiB of it */
+} ExecdRun;
+
+/* False: the result is unknown. ERR_LIMIT: it printed more than LIMIT_ANSWER. */
+ABX_FN bool execd_run(Execd *x, ExecdRun *run, Arena *a, Deadline d, Err *err);
 
 #endif

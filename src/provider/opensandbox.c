@@ -9,8 +9,10 @@
 #include "data/shell.h"
 #include "net/dial.h"
 #include "os/poll.h"
+#include "provider/entry.h"
 #include "provider/execd.h"
 #include "provider/lifecycle.h"
+#include "provider/process.h"
 #include "provider/transfer.h"
 
 typedef struct Opensandbox {
@@ -32,7 +34,8 @@ static const ProviderField opensandbox__fields[] = {
 };
 
 static const char *const opensandbox__features[] = {
-    "sandbox.lifecycle", "sandbox.timeout", "sandbox.pause", "exec.run", "exec.stream", "files.rw", "ports.url",
+    "sandbox.lifecycle", "sandbox.timeout", "sandbox.pause", "exec.run", "exec.stream", "process.manage", "files.rw",
+    "ports.url",
 };
 
 static Lifecycle *opensandbox__server(Provider *p)
@@ -274,6 +277,10 @@ static Str opensandbox__line(const ExecRequest *rq, bool *cwd_done, Arena *a)
 {
     Buf b = buf_make(LIMIT_ANSWER);
 
+    if (rq->tell_pid)
+        buf_add(&b, STR("echo $$ >&2; "));
+    if (rq->open_stdin)
+        process_open_stdin(&b);
     *cwd_done = str_has(rq->cwd, '$') || str_starts(rq->cwd, STR("~"));
     if (*cwd_done) {
         buf_add(&b, STR("cd -- "));
@@ -343,6 +350,46 @@ static bool opensandbox__read(Provider *p, Str id, Str path, Sink to, int64_t *s
     return transfer_read(opensandbox__server(p), id, path, to, size, d, err);
 }
 
+static bool opensandbox__stat(Provider *p, Str id, Str path, Arena *a, FileInfo *out, Deadline d, Err *err)
+{
+    return entry_stat(opensandbox__server(p), id, path, a, out, d, err);
+}
+
+static bool opensandbox__files(Provider *p, Str id, Str path, Arena *a, FileList *out, Deadline d, Err *err)
+{
+    return entry_list(opensandbox__server(p), id, path, a, out, d, err);
+}
+
+static bool opensandbox__make_folder(Provider *p, Str id, Str path, Deadline d, Err *err)
+{
+    return entry_make_folder(opensandbox__server(p), id, path, d, err);
+}
+
+static bool opensandbox__move(Provider *p, Str id, Str from, Str to, Deadline d, Err *err)
+{
+    return entry_move(opensandbox__server(p), id, from, to, d, err);
+}
+
+static bool opensandbox__remove(Provider *p, Str id, Str path, Deadline d, Err *err)
+{
+    return entry_remove(opensandbox__server(p), id, path, d, err);
+}
+
+static bool opensandbox__processes(Provider *p, Str id, Arena *a, ProcessList *out, Deadline d, Err *err)
+{
+    return process_list(opensandbox__server(p), id, a, out, d, err);
+}
+
+static bool opensandbox__stdin(Provider *p, Str id, Str pid, Str bytes, Deadline d, Err *err)
+{
+    return process_stdin(opensandbox__server(p), id, pid, bytes, d, err);
+}
+
+static bool opensandbox__signal(Provider *p, Str id, Str pid, int number, Deadline d, Err *err)
+{
+    return process_signal(opensandbox__server(p), id, pid, number, d, err);
+}
+
 const ProviderKind *opensandbox_kind(void)
 {
     static const ProviderKind kind = {
@@ -353,8 +400,11 @@ const ProviderKind *opensandbox_kind(void)
         .create = opensandbox__create, .get = opensandbox__get, .list = opensandbox__list, .kill = opensandbox__kill,
         .set_timeout = opensandbox__set_timeout, .pause = opensandbox__pause, .resume = opensandbox__resume,
         .port_url = opensandbox__port_url, .exec = opensandbox__exec, .exec_next = execd_next, .exec_want = execd_want,
-        .exec_deadline = execd_deadline, .exec_kill = execd_kill, .exec_close = execd_close,
-        .file_write = opensandbox__write, .file_read = opensandbox__read,
+        .exec_deadline = execd_deadline, .exec_kill = execd_kill, .exec_pid = execd_pid, .exec_close = execd_close,
+        .file_write = opensandbox__write, .file_read = opensandbox__read, .file_stat = opensandbox__stat,
+        .file_list = opensandbox__files, .folder_make = opensandbox__make_folder, .file_move = opensandbox__move,
+        .file_remove = opensandbox__remove, .process_list = opensandbox__processes,
+        .process_stdin = opensandbox__stdin, .process_signal = opensandbox__signal,
     };
 
     return &kind;

@@ -69,6 +69,8 @@ typedef struct ExecRequest {
     size_t      env_count;
     Str         cwd;            /* empty: the daemon's own */
     int64_t     timeout_ms;     /* 0: none; at its end the process group is killed */
+    bool        tell_pid;       /* exec_pid() will be asked */
+    bool        open_stdin;     /* process_stdin() is to work: without it the command finds the end of input at once */
 } ExecRequest;
 
 typedef enum ExecEventKind {
@@ -179,6 +181,9 @@ typedef struct ProviderKind {
     Deadline (*exec_deadline)(const ExecCall *x);
     /* Ends the remote process group (TERM, then KILL). */
     bool (*exec_kill)(ExecCall *x, Deadline d, Err *err);
+    /* The command's process, as process_stdin and process_signal take it; empty
+     * as long as it is not known. Good until exec_close. */
+    Str (*exec_pid)(const ExecCall *x);
     void (*exec_close)(ExecCall *x);        /* does not stop the command */
 
     /* Writes all of src to path, whole or not at all: what was there before
@@ -187,10 +192,12 @@ typedef struct ProviderKind {
     bool (*file_write)(Provider *p, Str id, Str path, int mode, Source src, int64_t *size, Deadline d, Err *err);
     bool (*file_read)(Provider *p, Str id, Str path, Sink to, int64_t *size, Deadline d, Err *err);
 
-    /* Files and folders; links are not followed but by file_read. E4001 where
-     * there is none. file_list answers in byte order of names; folder_make makes
-     * the parents too and is content with one that is there; file_move replaces a
-     * file; file_remove removes a folder with all that is in it. */
+    /* Files and folders; links are not followed but by file_read and, where the
+     * path itself is one, by file_list. E4001 where there is none. file_list
+     * answers in byte order of names; folder_make makes the parents too and is
+     * content with one that is there; file_move replaces a file, makes missing
+     * folders, and moves nothing onto a folder; file_remove removes a folder with
+     * all that is in it. */
     bool (*file_stat)(Provider *p, Str id, Str path, Arena *a, FileInfo *out, Deadline d, Err *err);
     bool (*file_list)(Provider *p, Str id, Str path, Arena *a, FileList *out, Deadline d, Err *err);
     bool (*folder_make)(Provider *p, Str id, Str path, Deadline d, Err *err);
@@ -198,8 +205,10 @@ typedef struct ProviderKind {
     bool (*file_remove)(Provider *p, Str id, Str path, Deadline d, Err *err);
 
     bool (*process_list)(Provider *p, Str id, Arena *a, ProcessList *out, Deadline d, Err *err);
-    /* Bytes to the standard input of a process that was started by this backend. */
+    /* Bytes to the standard input of a process. E8005: there is none with this
+     * number. E8000: its standard input is not one that can be written to. */
     bool (*process_stdin)(Provider *p, Str id, Str pid, Str bytes, Deadline d, Err *err);
+    /* A pid behind a '-' means the process group of that number. */
     bool (*process_signal)(Provider *p, Str id, Str pid, int number, Deadline d, Err *err);
 
     /* From now on wait without the cancel fd: cleaning up. */

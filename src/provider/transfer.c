@@ -13,137 +13,12 @@
 
 enum {
     TRANSFER_MODE = 0644,           /* of a new file, when nobody said */
-    TRANSFER_IS_DIR = 21,           /* our commands' exit statuses: a folder, */
     TRANSFER_BLOCK = 256 << 10,
-    TRANSFER_PATH = 4096,           /* Linux's PATH_MAX, its NUL included */
 };
-
-/* What lies at a path in the sandbox. */
-typedef struct TransferStat {
-    enum { TRANSFER_NONE, TRANSFER_FILE, TRANSFER_DIR, TRANSFER_LINK, TRANSFER_OTHER } type;
-    int     mode;
-    int64_t size;
-    Str     owner;      /* "name:group", or empty */
-} TransferStat;
-
-/* The daemon takes a `$` for a variable, and puts control characters of a name
- * into a header of its answer: such a path goes by command only. */
-static bool transfer__is_hard(Str path)
-{
-    return str_has(path, '$') || str_has_control(path);
-}
-
-static bool transfer__path(Str path, Arena *a, Str *out, Err *err)
-{
-    if (!path.n)
-        return err_set(err, ERR_USAGE, E8002, "the path in the sandbox is empty");
-    if (!utf8_valid(path))
-        return err_set(err, ERR_USAGE, E8002,
-                       "the path in the sandbox is not UTF-8, and OpenSandbox can name no other");
-    if (path.n + (path.p[0] != '/') >= TRANSFER_PATH)
-        return err_set(err, ERR_USAGE, E8002, "the path in the sandbox is longer than %d bytes", TRANSFER_PATH - 1);
-    if (path.p[path.n - 1] == '/')
-        return err_set(err, ERR_USAGE, E8002, "%.*s names a folder: say the file's name too", STR_ARG(path));
-    *out = path.p[0] == '/' ? path : arena_fmt(a, "/%.*s", STR_ARG(path));
-    return true;
-}
-
-static Str transfer__quoted(Str word, Arena *a)
-{
-    Buf b = buf_make(LIMIT_URL * 4);
-
-    shell_quote(&b, word);
-    Str text = arena_str(a, buf_str(&b));
-    buf_free(&b);
-    return text;
-}
-
-static int transfer__mode_from_digits(int64_t digits)
-{
-    int mode = 0;
-
-    for (int shift = 0; digits > 0 && shift < 12; shift += 3, digits /= 10)
-        mode |= (int)(digits % 10 & 7) << shift;
-    return mode;
-}
 
 static int transfer__digits_from_mode(int mode)
 {
     return (mode >> 9 & 7) * 1000 + (mode >> 6 & 7) * 100 + (mode >> 3 & 7) * 10 + (mode & 7);
-}
-
-/* Run a command of ours that has to succeed. */
-static bool transfer__run(Execd *x, Str line, const char *what, Str path, Str *out, Arena *a, Deadline d, Err *err)
-{
-    int code;
-    Str said;
-
-    if (!execd_run(x, line, &code, out, &said, a, d, err))
-        return err_wrap(err, "cannot %s %.*s", what, STR_ARG(path));
-    if (code == 0)
-        return true;
-    if (code == TRANSFER_IS_DIR)
-        return err_set(err, ERR_REMOTE, E4000, "%.*s is a folder in the sandbox", STR_ARG(path));
-    return err_set(err, ERR_REMOTE, E4000, "cannot %s %.*s: %.*s", what, STR_ARG(path),
-                   STR_ARG(said.n ? said : arena_fmt(a, "the sandbox's command ended with status %d", code)));
-}
-
-/* ---- looking ---- */
-
-static bool transfer__stat_by_command(Execd *x, Str path, TransferStat *out, Arena *a, Deadline d, Err *err)
-{
-    Str q = transfer__quoted(path, a), said;
-    Str line = arena_fmt(a, "if [ -L %s ]; then echo l; elif [ -d %s ]; then echo d; elif [ -f %s ]; then"
-                            " stat -c '%%a %%s %%u:%%g' -- %s; elif [ -e %s ]; then echo o; else echo n; fi",
-                         q.p, q.p, q.p, q.p, q.p);
-    Str mode, size;
-    if (!transfer__run(x, line, "look at", path, &said, a, d, err))
-        return false;
-    switch (said.n ? said.p[0] : 0) {
-    case 'l': out->type = TRANSFER_LINK; return true;
-    case 'd': out->type = TRANSFER_DIR; return true;
-    case 'o': out->type = TRANSFER_OTHER; return true;
-    case 'n': out->type = TRANSFER_NONE; return true;
-    default: break;
-    }
-    Str     rest = str_trim(said);
-    int64_t digits, bytes;
-    if (!str_cut(&rest, ' ', &mode) || !str_cut(&rest, ' ', &size) || !num_i64(mode, &digits) || !num_i64(size, &bytes))
-        return err_set(err, ERR_INPUT, E8020, "cannot look at %.*s: the sandbox's stat answers in another form",
-                       STR_ARG(path));
-    *out = (TransferStat){TRANSFER_FILE, transfer__mode_from_digits(digits), bytes, arena_str(a, rest)};
-    return true;
-}
-
-static bool transfer__stat(Execd *x, Str path, TransferStat *out, Arena *a, Deadline d, Err *err)
-{
-    *out = (TransferStat){0};
-    if (transfer__is_hard(path))
-        return transfer__stat_by_command(x, path, out, a, d, err);
-
-    ExecdCall  call = {.method = "GET", .path = "/files/info", .query = arena_fmt(a, "path=%s", url_encode(path, a).p),
-                       .idempotent = true, .what = "look at the file", .code = E4000,
-                       .deadline = clock_sooner(d, clock_after(x->server->call_ms))};
-    ExecdReply reply;
-    Err        no;
-    if (!execd_ask(x, &call, a, &reply, &no)) {
-        if (no.code == E4001)
-            return true;
-        *err = no;
-        return false;
-    }
-    if (json_count(reply.json) != 1 || reply.json->type != JSON_OBJECT)
-        return err_set(err, ERR_INPUT, E8020, "the daemon's answer about %.*s describes no file", STR_ARG(path));
-    const Json *file = &reply.json->items[0];
-    Str         type = json_str(json_get(file, "type"));
-    Str         owner = json_str(json_get(file, "owner")), group = json_str(json_get(file, "group"));
-    out->size = json_int(json_get(file, "size"), -1);
-    out->mode = transfer__mode_from_digits(json_int(json_get(file, "mode"), 0));
-    out->type = str_eq(type, STR("file")) ? TRANSFER_FILE : str_eq(type, STR("directory")) ? TRANSFER_DIR
-              : str_eq(type, STR("symlink")) ? TRANSFER_LINK : TRANSFER_OTHER;
-    if (owner.n && group.n && owner.n + group.n < 200)
-        out->owner = arena_fmt(a, "%.*s:%.*s", STR_ARG(owner), STR_ARG(group));
-    return true;
 }
 
 /* The daemon puts U+FFFD where a name's bytes are not UTF-8: it is another name then. */
@@ -158,42 +33,33 @@ static bool transfer__is_damaged(Str name)
 }
 
 /* Look at the target, and behind a link at what it names. */
-static bool transfer__target(Execd *x, Str *path, TransferStat *out, Arena *a, Deadline d, Err *err)
+static bool transfer__target(Execd *x, Str *path, Entry *out, Arena *a, Deadline d, Err *err)
 {
     Str real;
 
-    if (!transfer__stat(x, *path, out, a, d, err))
+    if (!entry_look(x, *path, out, a, d, err))
         return false;
-    if (out->type == TRANSFER_LINK) {
-        if (!transfer__run(x, arena_fmt(a, "readlink -f -- %s", transfer__quoted(*path, a).p), "follow the link", *path,
+    if (out->there && out->type == FILE_LINK) {
+        if (!entry_run(x, arena_fmt(a, "readlink -f -- %s", entry_quoted(*path, a).p), "follow the link", *path,
                            &real, a, d, err))
             return false;
         if (real.n && real.p[real.n - 1] == '\n')
             real.n--;
-        if (real.n == 0 || real.n >= TRANSFER_PATH || real.p[0] != '/' || str_has(real, '\n') || transfer__is_damaged(real))
+        if (real.n == 0 || real.n >= ENTRY_PATH || real.p[0] != '/' || str_has(real, '\n') || transfer__is_damaged(real))
             return err_set(err, ERR_REMOTE, E4000, "cannot follow the link %.*s: name the file behind it",
                            STR_ARG(*path));
         *path = real;
-        if (!transfer__stat(x, *path, out, a, d, err))
+        if (!entry_look(x, *path, out, a, d, err))
             return false;
     }
-    if (out->type == TRANSFER_DIR)
+    if (out->there && out->type == FILE_FOLDER)
         return err_set(err, ERR_REMOTE, E4000, "%.*s is a folder in the sandbox", STR_ARG(*path));
-    if (out->type != TRANSFER_NONE && out->type != TRANSFER_FILE)
+    if (out->there && out->type != FILE_REGULAR)
         return err_set(err, ERR_REMOTE, E4000, "%.*s is no ordinary file in the sandbox", STR_ARG(*path));
     return true;
 }
 
 /* ---- writing ---- */
-
-static Str transfer__folder(Str path)
-{
-    while (path.n > 1 && path.p[path.n - 1] != '/')
-        path.n--;
-    while (path.n > 1 && path.p[path.n - 1] == '/')
-        path.n--;
-    return path;
-}
 
 static Str transfer__temporary(Str folder, Arena *a)
 {
@@ -313,33 +179,33 @@ static bool transfer__send(Execd *x, Str temporary, int mode, TransferCount *cou
 /* The new content lies whole at `temporary`: put it under its name. */
 static bool transfer__rename(Execd *x, Str temporary, Str path, int mode, Str owner, Arena *a, Deadline d, Err *err)
 {
-    Str  from = transfer__quoted(temporary, a), to = transfer__quoted(path, a), folder = transfer__folder(path), none;
-    Str  line = arena_fmt(a, "if [ -d %s ]; then exit %d; fi; ", to.p, TRANSFER_IS_DIR);
+    Str  from = entry_quoted(temporary, a), to = entry_quoted(path, a), folder = entry_folder(path), none;
+    Str  line = arena_fmt(a, "if [ -d %s ]; then exit %d; fi; ", to.p, ENTRY_IS_FOLDER);
 
     if (owner.n)        /* best effort: only root may give files away */
-        line = arena_fmt(a, "%schown %s %s 2>/dev/null; ", line.p, transfer__quoted(owner, a).p, from.p);
+        line = arena_fmt(a, "%schown %s %s 2>/dev/null; ", line.p, entry_quoted(owner, a).p, from.p);
     line = arena_fmt(a, "%schmod %04o %s && ", line.p, (unsigned)mode, from.p);
-    if (transfer__is_hard(folder)) {
+    if (entry_is_hard(folder)) {
         /* It could not be uploaded beside its target, and /tmp may be another
          * file system: go there first, then rename. */
-        Str q = transfer__quoted(transfer__temporary(folder, a), a);
+        Str q = entry_quoted(transfer__temporary(folder, a), a);
         line = arena_fmt(a, "%smkdir -p -- %s && { mv -f -- %s %s || { rm -f -- %s; false; }; } && ", line.p,
-                         transfer__quoted(folder, a).p, from.p, q.p, q.p);
+                         entry_quoted(folder, a).p, from.p, q.p, q.p);
         from = q;
-        return transfer__run(
+        return entry_run(
             x, arena_fmt(a, "%s{ mv -f -- %s %s || { rm -f -- %s; false; }; }", line.p, from.p, to.p, from.p), "write",
             path, &none, a, d, err);
     }
-    return transfer__run(x, arena_fmt(a, "%smv -f -- %s %s", line.p, from.p, to.p), "write", path, &none, a, d, err);
+    return entry_run(x, arena_fmt(a, "%smv -f -- %s %s", line.p, from.p, to.p), "write", path, &none, a, d, err);
 }
 
-static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const TransferStat *old, Source src,
+static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Entry *old, Source src,
                           int64_t *size, Arena *a, Deadline d, Err *err)
 {
     TransferCount count = {.inner = src};
-    TransferStat  there;
+    Entry         there;
 
-    if (old->type == TRANSFER_FILE)
+    if (old->there)
         mode = old->mode;
     else if (mode < 0)
         mode = TRANSFER_MODE;
@@ -350,11 +216,11 @@ static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Tra
     if (!transfer__all_given(&count))
         return err_set(err, ERR_REMOTE, E4000, "the sandbox said yes to an upload of which it had taken %lld bytes",
                        (long long)count.n);
-    if (!transfer__stat(x, temporary, &there, a, d, err))
+    if (!entry_look(x, temporary, &there, a, d, err))
         return false;
-    if (there.type != TRANSFER_FILE || there.size != count.n)
+    if (!there.there || there.type != FILE_REGULAR || there.size != count.n)
         return err_set(err, ERR_REMOTE, E4000, "%lld bytes were sent to the sandbox, and %lld are there",
-                       (long long)count.n, (long long)(there.type == TRANSFER_FILE ? there.size : 0));
+                       (long long)count.n, (long long)(there.there ? there.size : 0));
     *size = there.size;
     if (transfer__rename(x, temporary, path, mode, old->owner, a, d, err))
         return true;
@@ -367,13 +233,13 @@ bool transfer_write(Lifecycle *l, Str id, Str path, int mode, Source src, int64_
 {
     Arena        a = arena_make(ARENA_COMMAND);
     Execd        x;
-    TransferStat old;
-    bool         ok = transfer__path(path, &a, &path, err) && execd_find(l, id, E4000, &a, &x, d, err) &&
+    Entry        old;
+    bool         ok = entry_path(path, false, &a, &path, err) && execd_find(l, id, E4000, &a, &x, d, err) &&
               transfer__target(&x, &path, &old, &a, d, err);
 
     if (ok) {
-        Str folder = transfer__folder(path);
-        Str temporary = transfer__temporary(transfer__is_hard(folder) ? STR("/tmp") : folder, &a);
+        Str folder = entry_folder(path);
+        Str temporary = transfer__temporary(entry_is_hard(folder) ? STR("/tmp") : folder, &a);
         ok = transfer__put(&x, path, temporary, mode, &old, src, size, &a, d, err);
         if (!ok)
             transfer__remove(&x, temporary, a);
@@ -436,12 +302,12 @@ bool transfer_read(Lifecycle *l, Str id, Str path, Sink to, int64_t *size, Deadl
     Arena a = arena_make(ARENA_COMMAND);
     Execd x;
     Str   link, none;
-    bool  ok = transfer__path(path, &a, &path, err) && execd_find(l, id, E4000, &a, &x, d, err);
+    bool  ok = entry_path(path, false, &a, &path, err) && execd_find(l, id, E4000, &a, &x, d, err);
 
-    if (ok && transfer__is_hard(path)) {
+    if (ok && entry_is_hard(path)) {
         /* Reach it by a link whose name the daemon leaves alone. */
         link = transfer__temporary(STR("/tmp"), &a);
-        ok = transfer__run(&x, arena_fmt(&a, "ln -s -- %s %s", transfer__quoted(path, &a).p, link.p), "reach", path,
+        ok = entry_run(&x, arena_fmt(&a, "ln -s -- %s %s", entry_quoted(path, &a).p, link.p), "reach", path,
                            &none, &a, d, err);
         if (ok) {
             ok = transfer__get(&x, link, path, to, size, &a, d, err);

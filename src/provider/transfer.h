@@ -14,7 +14,7 @@
 #ifndef ABX_TRANSFER_H
 #define ABX_TRANSFER_H
 
-#include "provider/execd.h"
+#include "provider/entry.h"
 
 /* See file_write in provider.h. What lies at the temporary name is removed on
  * every failure, for which LIMIT_CLEANUP_MS are given. */
