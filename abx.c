@@ -34,6 +34,7 @@
 #include "data/dotenv.c"
 #include "data/shell.c"
 #include "data/clean.c"
+#include "data/casefold.c"
 #include "data/glob.c"
 #include "data/inflate.c"
 /* net: one connection and what flows over it */
@@ -84,6 +85,7 @@
 /* host: what surrounds a provider */
 #include "host/config.c"
 #include "host/registry.c"
+#include "host/tree.c"
 /* api: abx.h, implemented */
 #include "api/error.c"
 #include "api/session.c"

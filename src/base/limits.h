@@ -72,6 +72,20 @@
 #define LIMIT_DOTENV        ((size_t)1 << 20)
 #define LIMIT_DOTENV_VALUES ((size_t)4 << 20)   /* all its values together, since ${NAME} can double each line */
 
+/* Plugin trees: the first three are the other hosts', to the file and the byte */
+#define LIMIT_TREE_FILES    2000
+#define LIMIT_TREE_FILE     ((int64_t)10 << 20)
+#define LIMIT_TREE_BYTES    ((int64_t)50 << 20)
+#define LIMIT_TREE_PATHS    ((size_t)8 << 20)   /* all paths together: 2000 as long as Linux takes them */
+#define LIMIT_TREE_DEPTH    200                 /* folders in folders, each an open descriptor while it is read; 1024 are usual */
+#define LIMIT_TREE_ENTRIES  65536               /* names in a folder that is read, since folders are no files */
+
+/* The store of plugins */
+#define LIMIT_RECEIPT       ((size_t)4 << 20)   /* a receipt repeats what a manifest of 256 KiB says, indented */
+#define LIMIT_STORE_LOCK_MS 10000               /* to wait for somebody else's lock, as the other hosts do */
+#define LIMIT_STORE_OLD_S   300                 /* a lock or a leftover is nobody's after this, as with the other hosts */
+#define LIMIT_STORE_IDS     10000               /* plugins in a store that are listed */
+
 /* The command line */
 #define LIMIT_SETTING       ((size_t)64 << 10)  /* a setting read from a file or standard input */
 #define LIMIT_GATHER        ((size_t)64 << 20)  /* what a command prints, where --json holds it in memory */

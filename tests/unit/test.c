@@ -21,6 +21,7 @@
 #include "vectors.c"
 #include "dotenv_test.c"
 #include "clean_test.c"
+#include "casefold_test.c"
 #include "url_test.c"
 #include "glob_test.c"
 #include "header_test.c"
@@ -40,6 +41,7 @@
 #include "httpd_test.c"
 #include "agent_test.c"
 #include "config_test.c"
+#include "tree_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
 #include "args_test.c"
@@ -72,6 +74,7 @@ int main(int argc, char **argv)
     TEST_RUN(json);
     TEST_RUN(dotenv);
     TEST_RUN(clean);
+    TEST_RUN(casefold);
     TEST_RUN(url);
     TEST_RUN(glob);
     TEST_RUN(header);
@@ -91,6 +94,7 @@ int main(int argc, char **argv)
     TEST_RUN(httpd);
     TEST_RUN(agent);
     TEST_RUN(config);
+    TEST_RUN(tree);
     TEST_RUN(refusal);
     TEST_RUN(execd);
     TEST_RUN(args);
