@@ -83,6 +83,10 @@
 #include "agent/init.c"
 #include "agent/agent.c"
 /* host: what surrounds a provider */
+#include "host/coerce.c"
+#include "host/derive.c"
+#include "host/keys.c"
+#include "host/vet.c"
 #include "host/config.c"
 #include "host/registry.c"
 #include "host/tree.c"

@@ -78,7 +78,7 @@ static bool session__choose(abx_session *s, const abx_options *o, const Config *
 /* A row that has no backend in this abx. */
 static bool session__no_backend(const Config *c, const RegistryRow *row, Arena *a, Err *err)
 {
-    if (config_field(c, &row->schema, "sandbox_api_key", a).value.n)
+    if (config_field(c, &row->schema, STR("sandbox_api_key"), a).value.n)
         return err_set(err, ERR_USAGE, E8004, "this abx has no backend for provider %.*s", STR_ARG(row->id)) ||
                err_hint(err, "Choose another one with --provider: `abx provider list` shows them.");
     return err_set(err, ERR_DENIED, E1001, "provider %.*s needs an API key, and none is set", STR_ARG(row->id)) ||

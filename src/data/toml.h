@@ -75,10 +75,10 @@ struct Toml {
 };
 
 /* False: ERR_INPUT or ERR_LIMIT, "line L, column C: what". The code is E0000. */
-ABX_SET bool toml_parse(Str text, Arena *a, const Toml **out, Err *err) ABX_CHECK;
+ABX_FN bool toml_parse(Str text, Arena *a, const Toml **out, Err *err) ABX_CHECK;
 
-ABX_SET const Toml *toml_get(const Toml *table, const char *key);    /* NULL: no table, or no such key */
-ABX_SET const Toml *toml_get_str(const Toml *table, Str key);
+ABX_FN const Toml *toml_get(const Toml *table, const char *key);    /* NULL: no table, or no such key */
+ABX_FN const Toml *toml_get_str(const Toml *table, Str key);
 ABX_SET Str  toml_str(const Toml *v);                                /* p NULL when it is no string */
 
 /* A byte position as line and column (from 1, columns in characters). */

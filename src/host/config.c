@@ -1,190 +1,21 @@
 #include "host/config.h"
 
 #include "base/limits.h"
-#include "base/num.h"
 #include "base/str.h"
-#include "base/utf8.h"
 #include "data/dotenv.h"
+#include "host/coerce.h"
+#include "host/derive.h"
+#include "host/keys.h"
+#include "host/vet.h"
 #include "os/env.h"
 #include "os/fs.h"
-#include <stdlib.h>
+#include <stdio.h>
 
 struct Config {
     ConfigInput in;
     Dotenv     *files;          /* what in.files hold, in their order; empty for one left out */
-    bool        allowed;
+    const Toml *toml;           /* NULL: none, or left out */
 };
-
-#define CONFIG_ENV(...) (const char *const[]){__VA_ARGS__, NULL}
-
-static const ConfigField config__core[] = {
-    {.key = "provider", .fallback = "alicloud-express", .env = CONFIG_ENV("ABX_PROVIDER")},
-    {.key = "http_timeout", .type = FIELD_FLOAT, .fallback = "30.0", .env = CONFIG_ENV("ABX_HTTP_TIMEOUT"), .least = 1},
-    {.key = "http2", .type = FIELD_BOOL, .fallback = "true", .env = CONFIG_ENV("ABX_HTTP2")},
-    {.key = "max_connections", .type = FIELD_INT, .fallback = "100", .env = CONFIG_ENV("ABX_MAX_CONNECTIONS"), .least = 1},
-    {.key = "max_keepalive_connections", .type = FIELD_INT, .fallback = "20",
-     .env = CONFIG_ENV("ABX_MAX_KEEPALIVE_CONNECTIONS"), .least = 1},
-    {.key = "keepalive_expiry", .type = FIELD_FLOAT, .fallback = "30.0", .env = CONFIG_ENV("ABX_KEEPALIVE_EXPIRY"),
-     .least = 1},
-    {.key = "ws_ping_interval", .type = FIELD_FLOAT, .fallback = "30.0", .env = CONFIG_ENV("ABX_WS_PING_INTERVAL"),
-     .least = 1},
-    {.key = "log_level", .type = FIELD_ENUM, .fallback = "WARNING", .env = CONFIG_ENV("ABX_LOG_LEVEL"),
-     .choices = CONFIG_ENV("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")},
-    {.key = "default_template", .fallback = "base", .env = CONFIG_ENV("ABX_DEFAULT_TEMPLATE")},
-    {.key = "github_token", .secret = true, .env = CONFIG_ENV("GITHUB_TOKEN")},
-    {.key = "template_index_url", .type = FIELD_URL, .env = CONFIG_ENV("ABX_TEMPLATE_INDEX_URL")},
-    {.key = "template_dir", .env = CONFIG_ENV("ABX_TEMPLATE_DIR")},
-    {.key = "mcp_auth_token", .secret = true, .env = CONFIG_ENV("ABX_MCP_AUTH_TOKEN")},
-    {.key = "mcp_allowed_origins", .env = CONFIG_ENV("ABX_MCP_ALLOWED_ORIGINS")},
-    {.key = "mcp_runtime_dir", .env = CONFIG_ENV("ABX_MCP_RUNTIME_DIR")},
-};
-
-/* The core keys that reach a provider only if it inherits them. */
-enum { CONFIG_GENERIC = 3 };
-
-static const ConfigField config__generic[CONFIG_GENERIC] = {
-    {.key = "sandbox_api_key", .secret = true, .env = CONFIG_ENV("ABX_SANDBOX_API_KEY")},
-    {.key = "sandbox_base_url", .type = FIELD_URL, .env = CONFIG_ENV("ABX_SANDBOX_BASE_URL")},
-    {.key = "sandbox_domain", .env = CONFIG_ENV("ABX_SANDBOX_DOMAIN")},
-};
-
-#undef CONFIG_ENV
-
-/* ---- coercion: text as its type writes it ---- */
-
-/* Digits, with single underscores between them: how many bytes. */
-static size_t config__digits(Str s)
-{
-    size_t n = 0;
-
-    while (n < s.n && ((s.p[n] >= '0' && s.p[n] <= '9') ||
-                       (s.p[n] == '_' && n > 0 && n + 1 < s.n && s.p[n + 1] >= '0' && s.p[n + 1] <= '9')))
-        n++;
-    return n;
-}
-
-/* A copy without underscores and without a plus in front. */
-static Str config__plain(Str s, Arena *a)
-{
-    char *p = arena_alloc(a, s.n + 1);
-    Str   out = {p, 0};
-
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] != '_' && !(i == 0 && s.p[i] == '+'))
-            p[out.n++] = s.p[i];
-    return out;
-}
-
-static bool config__sign(Str *s)
-{
-    if (s->n == 0 || (s->p[0] != '+' && s->p[0] != '-'))
-        return false;
-    str_skip(s, 1);
-    return true;
-}
-
-static bool config__int(Str s, Arena *a, Str *out)
-{
-    Str     rest = s;
-    int64_t v;
-
-    config__sign(&rest);
-    size_t digits = config__digits(rest);
-    size_t whole = s.n - rest.n + digits;
-    str_skip(&rest, digits);
-    if (rest.n && rest.p[0] == '.' && !str_has((Str){s.p, whole}, '_')) {
-        str_skip(&rest, 1);
-        while (rest.n && rest.p[0] == '0')
-            str_skip(&rest, 1);
-    }
-    if (digits == 0 || rest.n || !num_i64(config__plain((Str){s.p, whole}, a), &v))
-        return false;
-    *out = arena_fmt(a, "%lld", (long long)v);
-    return true;
-}
-
-static bool config__float(Str s, Arena *a, Str *out)
-{
-    static const Str words[] = {{"inf", 3}, {"infinity", 8}, {"nan", 3}};
-    Str rest = s;
-
-    config__sign(&rest);
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (str_eq_nocase(rest, words[i])) {
-            *out = arena_fmt(a, "%s%s", s.p[0] == '-' ? "-" : "", i == 1 ? "inf" : words[i].p);
-            return true;
-        }
-    size_t digits = config__digits(rest);
-    str_skip(&rest, digits);
-    if (rest.n && rest.p[0] == '.') {
-        str_skip(&rest, 1);
-        size_t more = config__digits(rest);
-        str_skip(&rest, more);
-        digits += more;
-    }
-    if (digits == 0)
-        return false;
-    if (rest.n && (rest.p[0] == 'e' || rest.p[0] == 'E')) {
-        str_skip(&rest, 1);
-        config__sign(&rest);
-        digits = config__digits(rest);
-        str_skip(&rest, digits);
-    }
-    if (digits == 0 || rest.n)
-        return false;
-    *out = config__plain(s, a);
-    return true;
-}
-
-static bool config__bool(Str s, Str *out)
-{
-    static const char *const words[] = {"true", "1", "yes", "on", "false", "0", "no", "off"};
-
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (str_eq_nocase(s, str_from(words[i]))) {
-            *out = i < 4 ? STR("true") : STR("false");
-            return true;
-        }
-    return false;
-}
-
-static bool config__choice(Str s, const char *const *choices, Str *out)
-{
-    for (size_t i = 0; choices && choices[i]; i++)
-        if (str_eq_nocase(s, str_from(choices[i]))) {
-            *out = str_from(choices[i]);
-            return true;
-        }
-    *out = s;
-    return !choices;
-}
-
-/* False: blank, or nothing that the field's type knows. */
-static bool config__coerce(const ConfigField *f, Str raw, Arena *a, Str *out)
-{
-    Str s = utf8_trim(raw);
-
-    if (s.n == 0)
-        return false;
-    switch (f->type) {
-    case FIELD_INT:
-        return config__int(s, a, out);
-    case FIELD_FLOAT:
-        return config__float(s, a, out);
-    case FIELD_BOOL:
-        return config__bool(s, out);
-    case FIELD_ENUM:
-        return config__choice(s, f->choices, out);
-    case FIELD_STR:
-    case FIELD_URL:
-    case FIELD_PATH:
-    case FIELD_CSV:
-    case FIELD_JSON:
-        break;
-    }
-    *out = arena_str(a, s);
-    return true;
-}
 
 /* ---- layers ---- */
 
@@ -204,7 +35,7 @@ static bool config__override(const Config *c, const ConfigField *f, Arena *a, Co
             continue;
         v->layer = CONFIG_OVERRIDE;
         v->name = o->key;
-        return config__coerce(f, o->value, a, &v->value);
+        return coerce_text(f->type, f->choices, o->value, a, &v->value);
     }
     return false;
 }
@@ -213,15 +44,22 @@ static bool config__override(const Config *c, const ConfigField *f, Arena *a, Co
 static bool config__variable(const Config *c, const ConfigField *f, const ConfigValue *layer, Str name, Arena *a,
                              ConfigValue *v)
 {
+    Str raw;
+
     *v = *layer;
     v->name = name;
-    if (layer->layer == CONFIG_ENVIRON)
-        return config__coerce(f, config__environ((void *)c->in.environ, name), a, &v->value);
-    const DotenvEntry *e = dotenv_get(&c->files[layer->file], name);
-    if (!e)
-        return false;
-    v->outside = e->outside;
-    return config__coerce(f, e->value, a, &v->value);
+    if (layer->layer == CONFIG_ENVIRON) {
+        raw = config__environ((void *)c->in.environ, name);
+    } else {
+        const DotenvEntry *e = dotenv_get(&c->files[layer->file], name);
+        if (!e)
+            return false;
+        raw = e->value;
+        v->outside = e->outside;
+        if (c->in.files[layer->file].cwd)
+            v->cwd = name;
+    }
+    return coerce_text(f->type, f->choices, raw, a, &v->value);
 }
 
 static bool config__variables(const Config *c, const ConfigField *f, const ConfigValue *layer, Str specific, Arena *a,
@@ -235,10 +73,201 @@ static bool config__variables(const Config *c, const ConfigField *f, const Confi
     return false;
 }
 
-/* ABX_<PROVIDER>_<KEY> */
-static Str config__name(Str provider, const char *key, Arena *a)
+/* config.toml: [providers.<id>] where there is an id, then the key's own table. */
+static bool config__toml(const Config *c, const ConfigField *f, Str provider, Arena *a, ConfigValue *v)
 {
-    Str   name = arena_fmt(a, "ABX_%.*s_%s", STR_ARG(provider), key);
+    Str key = str_from(f->key);
+
+    if (!c->toml || f->secret || f->no_toml)
+        return false;
+    *v = (ConfigValue){.layer = CONFIG_TOML};
+    const Toml *own = provider.n ? toml_get_str(toml_get(c->toml, "providers"), provider) : NULL;
+    if (coerce_toml(f->type, f->choices, toml_get_str(own, key), a, &v->value)) {
+        v->name = arena_fmt(a, "providers.%.*s.%s", STR_ARG(provider), f->key);
+        return true;
+    }
+    if (!f->table || !coerce_toml(f->type, f->choices, toml_get_str(toml_get(c->toml, f->table), key), a, &v->value))
+        return false;
+    v->name = arena_fmt(a, "%s.%s", f->table, f->key);
+    return true;
+}
+
+static ConfigValue config__default(const ConfigField *f, Arena *a)
+{
+    ConfigValue v = {.type = f->type};
+
+    if (f->own_default ? !coerce_as_is(f->own_default, a, &v.type, &v.value) : !f->fallback)
+        v.value = (Str){0};
+    else if (!f->own_default)
+        v.value = str_from(f->fallback);
+    if (v.value.n == 0)
+        return (ConfigValue){.type = f->type};
+    v.layer = CONFIG_DEFAULT;
+    return v;
+}
+
+/* `provider`: whose tables and variables come first, or empty. */
+static ConfigValue config__resolve(const Config *c, const ConfigField *f, Str provider, Arena *a)
+{
+    ConfigValue v = {0};
+    Str         specific = provider.n && !f->plain ? config_variable(provider, str_from(f->key), a) : (Str){0};
+    bool        found = config__override(c, f, a, &v) ||
+                        config__variables(c, f, &(ConfigValue){.layer = CONFIG_ENVIRON}, specific, a, &v);
+
+    for (size_t i = 0; !found && i < c->in.file_count; i++)
+        found = config__variables(c, f, &(ConfigValue){.layer = CONFIG_DOTENV, .file = i}, specific, a, &v);
+    found = found || config__toml(c, f, provider, a, &v);
+    if (!found)
+        v = config__default(f, a);
+    else
+        v.type = f->type;
+    v.secret = f->secret;
+    return v;
+}
+
+/* ---- a provider's keys ---- */
+
+static bool config__inherits(const ConfigSchema *s, size_t i)
+{
+    const bool inherits[CONFIG_GENERIC] = {s->inherits_api_key, s->inherits_base_url, s->inherits_domain};
+
+    return inherits[i];
+}
+
+bool config_key(const ConfigSchema *s, size_t i, ConfigField *out)
+{
+    const char *const fallback[CONFIG_GENERIC] = {NULL, s->base_url, s->domain};
+
+    if (i < s->count) {
+        *out = s->fields[i];
+        return true;
+    }
+    if (i - s->count >= CONFIG_GENERIC)
+        return false;
+    *out = *keys_core(KEYS_GENERIC + i - s->count);
+    out->fallback = fallback[i - s->count];
+    return true;
+}
+
+bool config_has(const ConfigSchema *s, Str key, ConfigField *out)
+{
+    for (size_t i = 0; config_key(s, i, out); i++)
+        if (str_eq(str_from(out->key), key))
+            return i < s->count || config__inherits(s, i - s->count);
+    return false;
+}
+
+typedef struct ConfigDerive {
+    const Config       *c;
+    const ConfigSchema *s;
+    Arena              *a;
+    size_t              before;     /* templates from here on do not count yet */
+    ConfigValue        *v;
+} ConfigDerive;
+
+static ConfigValue config__of(const Config *c, const ConfigSchema *s, size_t i, size_t before, Arena *a);
+
+/* What a name in a template stands for: a key of the provider, or a core key
+ * that is no secret (a manifest could put any secret into an address else). */
+static Str config__derive_name(void *ctx, Str name)
+{
+    ConfigDerive *d = ctx;
+    ConfigField   f;
+    ConfigValue   v = {0};
+    size_t        i = 0;
+
+    while (config_key(d->s, i, &f) && !str_eq(str_from(f.key), name))
+        i++;
+    if (i < d->s->count + CONFIG_GENERIC)
+        v = config__of(d->c, d->s, i, d->before, d->a);
+    else if (keys_find(name, &i) && i > 0 && !keys_core(i)->secret)
+        v = config__resolve(d->c, keys_core(i), (Str){0}, d->a);
+    if (v.layer == CONFIG_UNSET || v.layer == CONFIG_DEFAULT)
+        return (Str){0};
+    d->v->secret |= v.secret;
+    d->v->outside |= v.outside;
+    if (v.cwd.p) {
+        d->v->cwd = v.cwd;
+        d->v->file = v.file;
+    }
+    return v.value;
+}
+
+/* No endpoint is derived where the address was given by an option or in the
+ * environment: what it goes with is known there. */
+static bool config__derives(const Config *c, const ConfigSchema *s, Arena *a)
+{
+    ConfigField f;
+
+    if (s->derive_count == 0 || !s->inherits_base_url)
+        return s->derive_count > 0;
+    if (!config_has(s, STR("sandbox_base_url"), &f))
+        BUG("an inherited key is there");
+    ConfigLayer layer = config__resolve(c, &f, s->id, a).layer;
+    return layer != CONFIG_OVERRIDE && layer != CONFIG_ENVIRON;
+}
+
+/* Key i of the provider; of its templates the first `before` count. */
+static ConfigValue config__of(const Config *c, const ConfigSchema *s, size_t i, size_t before, Arena *a)
+{
+    ConfigField f;
+    ConfigValue v = {0};
+
+    if (!config_key(s, i, &f))
+        BUG("no such key");
+    if (i < s->count || config__inherits(s, i - s->count))
+        v = config__resolve(c, &f, s->id, a);
+    if (i < s->count || (v.layer != CONFIG_UNSET && v.layer != CONFIG_DEFAULT) || !config__derives(c, s, a))
+        return v;
+    for (size_t t = 0; t < before; t++) {
+        ConfigValue  derived = {.layer = CONFIG_DERIVED, .type = f.type};
+        ConfigDerive d = {c, s, a, t, &derived};
+        if (str_eq(s->derive[t].key, str_from(f.key)) &&
+            derive_fill(s->derive[t].value, config__derive_name, &d, a, &derived.value))
+            return derived;
+    }
+    return v;
+}
+
+ConfigValue config_field(const Config *c, const ConfigSchema *schema, Str key, Arena *a)
+{
+    ConfigField f;
+
+    for (size_t i = 0; config_key(schema, i, &f); i++)
+        if (str_eq(str_from(f.key), key))
+            return config__of(c, schema, i, schema->derive_count, a);
+    return (ConfigValue){0};
+}
+
+bool config_provider(const Config *c, const ConfigSchema *schema, Arena *a, Settings *out, Err *err)
+{
+    ConfigField f;
+
+    if (!vet_provider(c, schema, *a, err))
+        return false;
+    Pair  *v = arena_array(a, schema->count + CONFIG_GENERIC, sizeof *v);
+    size_t n = 0;
+    for (size_t i = 0; config_key(schema, i, &f); i++) {
+        Str value = config__of(c, schema, i, schema->derive_count, a).value;
+        if (value.p)
+            v[n++] = (Pair){str_from(f.key), value};
+    }
+    *out = (Settings){v, n};
+    return true;
+}
+
+ConfigValue config_core(const Config *c, const char *key, Arena *a)
+{
+    size_t i;
+
+    if (!keys_find(str_from(key), &i) || (i >= KEYS_GENERIC && i < KEYS_GENERIC + CONFIG_GENERIC))
+        BUG("no such core key");
+    return config__resolve(c, keys_core(i), (Str){0}, a);
+}
+
+Str config_variable(Str provider, Str key, Arena *a)
+{
+    Str   name = arena_fmt(a, "ABX_%.*s_%.*s", STR_ARG(provider), STR_ARG(key));
     char *p = (char *)name.p;
 
     for (size_t i = 0; i < name.n; i++)
@@ -246,33 +275,53 @@ static Str config__name(Str provider, const char *key, Arena *a)
     return name;
 }
 
-/* `specific`: the variable that comes first, or empty. */
-static ConfigValue config__resolve(const Config *c, const ConfigField *f, Str specific, Arena *a)
+Str config_source(ConfigLayer layer)
 {
-    ConfigValue v = {0};
-
-    if (config__override(c, f, a, &v))
-        return v;
-    if (config__variables(c, f, &(ConfigValue){.layer = CONFIG_ENVIRON}, specific, a, &v))
-        return v;
-    for (size_t i = 0; i < c->in.file_count; i++)
-        if (config__variables(c, f, &(ConfigValue){.layer = CONFIG_DOTENV, .file = i}, specific, a, &v))
-            return v;
-    /* config.toml is looked at here, once it is read. */
-    v = (ConfigValue){0};
-    if (f->fallback && *f->fallback) {
-        v.layer = CONFIG_DEFAULT;
-        v.value = str_from(f->fallback);
+    switch (layer) {
+    case CONFIG_OVERRIDE:
+        return STR("override");
+    case CONFIG_ENVIRON:
+        return STR("environ");
+    case CONFIG_DOTENV:
+        return STR("dotenv");
+    case CONFIG_TOML:
+        return STR("toml");
+    case CONFIG_DERIVED:
+        return STR("derived");
+    case CONFIG_DEFAULT:
+        return STR("builtin");
+    case CONFIG_UNSET:
+        break;
     }
-    return v;
+    return STR("");
+}
+
+const ConfigInput *config_input(const Config *c)
+{
+    return &c->in;
 }
 
 /* ---- opening ---- */
 
-static void config__notice(const Config *c, Arena scratch, const Err *err)
+static void config__notice(const Config *c, Arena scratch, const char *text)
 {
     if (c->in.notice)
-        c->in.notice(c->in.notice_ctx, arena_fmt(&scratch, "warning: %s; the file is left out", err->text));
+        c->in.notice(c->in.notice_ctx, arena_fmt(&scratch, "warning: %s; the file is left out", text));
+}
+
+static void config__load_toml(Config *c, Arena *a)
+{
+    unsigned long line, column;
+    int           told = 0;
+    Err           err;
+
+    if (!c->in.toml.text.p || toml_parse(c->in.toml.text, a, &c->toml, &err))
+        return;
+    /* The place as every tool writes it: FILE:LINE:COLUMN: what. */
+    if (sscanf(err.text, "line %lu, column %lu: %n", &line, &column, &told) == 2 && told)
+        config__notice(c, *a, arena_fmt(a, "%.*s:%lu:%lu: %s", STR_ARG(c->in.toml.path), line, column, err.text + told).p);
+    else
+        config__notice(c, *a, arena_fmt(a, "%.*s: %s", STR_ARG(c->in.toml.path), err.text).p);
 }
 
 Config *config_load(const ConfigInput *in, Arena *a)
@@ -286,23 +335,24 @@ Config *config_load(const ConfigInput *in, Arena *a)
     for (size_t i = 0; i < in->file_count; i++)
         if (!dotenv_parse(in->files[i].text, lookup, a, &c->files[i], &err)) {
             err_wrap(&err, "%.*s", STR_ARG(in->files[i].path));
-            config__notice(c, *a, &err);
+            config__notice(c, *a, err.text);
         }
-    c->allowed = in->allow_cwd_env || str_eq(config__environ((void *)in->environ, STR("ABX_ALLOW_CWD_ENV")), STR("1"));
+    config__load_toml(c, a);
+    c->in.allow_cwd_env |= str_eq(config__environ((void *)in->environ, STR("ABX_ALLOW_CWD_ENV")), STR("1"));
     return c;
 }
 
 /* False: there is no such file to speak of. */
-static bool config__read(const Config *c, const char *path, Arena *a, ConfigFile *out)
+static bool config__read(const Config *c, const char *path, size_t limit, Arena *a, ConfigFile *out)
 {
-    Buf  text = buf_make(LIMIT_DOTENV);
+    Buf  text = buf_make(limit);
     Err  err;
     bool ok = fs_read(path, &text, &err);
 
     if (ok)
         *out = (ConfigFile){.path = str_from(path), .text = arena_str(a, buf_str(&text))};
     else if (err.kind != ERR_NOT_FOUND && err.kind != ERR_INPUT)
-        config__notice(c, *a, &err);
+        config__notice(c, *a, err.text);
     buf_free(&text);
     return ok;
 }
@@ -316,246 +366,15 @@ Config *config_open(const ConfigInput *in, Str home, Arena *a)
     all.environ = env_all();
     all.files = files;
     all.file_count = 0;
-    if (config__read(&before, "./.env", a, files))
+    all.toml = (ConfigFile){0};
+    if (config__read(&before, "./.env", LIMIT_DOTENV, a, files))
         files[all.file_count++].cwd = true;
     if (!home.p)
         home = env_abx_home(a);
-    if (home.p && config__read(&before, arena_fmt(a, "%.*s/.env", STR_ARG(home)).p, a, &files[all.file_count]))
+    if (!home.p)
+        return config_load(&all, a);
+    if (config__read(&before, arena_fmt(a, "%.*s/.env", STR_ARG(home)).p, LIMIT_DOTENV, a, &files[all.file_count]))
         all.file_count++;
+    config__read(&before, arena_fmt(a, "%.*s/config.toml", STR_ARG(home)).p, LIMIT_CONFIG, a, &all.toml);
     return config_load(&all, a);
-}
-
-/* ---- asking ---- */
-
-static const ConfigField *config__find(const ConfigField *fields, size_t n, Str key)
-{
-    for (size_t i = 0; i < n; i++)
-        if (str_eq(str_from(fields[i].key), key))
-            return &fields[i];
-    return NULL;
-}
-
-ConfigValue config_core(const Config *c, const char *key, Arena *a)
-{
-    const ConfigField *f = config__find(config__core, COUNT_OF(config__core), str_from(key));
-
-    if (!f)
-        BUG("no such core key");
-    return config__resolve(c, f, (Str){0}, a);
-}
-
-/* The core key of that number, as this provider sees it. False: it does not. */
-static bool config__inherited(const ConfigSchema *s, size_t i, ConfigField *f)
-{
-    const bool        inherits[CONFIG_GENERIC] = {s->inherits_api_key, s->inherits_base_url, s->inherits_domain};
-    const char *const fallback[CONFIG_GENERIC] = {NULL, s->base_url, s->domain};
-
-    *f = config__generic[i];
-    f->fallback = fallback[i];
-    return inherits[i];
-}
-
-/* Field i of all that the provider has: its own, then what it inherits. */
-static bool config__nth(const ConfigSchema *s, size_t i, ConfigField *f)
-{
-    if (i >= s->count)
-        return config__inherited(s, i - s->count, f);
-    *f = s->fields[i];
-    return true;
-}
-
-static ConfigValue config__of(const Config *c, const ConfigSchema *s, const ConfigField *f, Arena *a)
-{
-    return config__resolve(c, f, f->plain ? (Str){0} : config__name(s->id, f->key, a), a);
-}
-
-ConfigValue config_field(const Config *c, const ConfigSchema *schema, const char *key, Arena *a)
-{
-    ConfigField f;
-
-    for (size_t i = 0; i < schema->count + CONFIG_GENERIC; i++)
-        if (config__nth(schema, i, &f) && strcmp(f.key, key) == 0)
-            return config__of(c, schema, &f, a);
-    return (ConfigValue){0};
-}
-
-Str config_source(ConfigLayer layer)
-{
-    switch (layer) {
-    case CONFIG_OVERRIDE:
-        return STR("override");
-    case CONFIG_ENVIRON:
-        return STR("environ");
-    case CONFIG_DOTENV:
-        return STR("dotenv");
-    case CONFIG_DEFAULT:
-        return STR("builtin");
-    case CONFIG_UNSET:
-        break;
-    }
-    return STR("");
-}
-
-/* ---- checks ---- */
-
-static const char *config__kind(FieldType type)
-{
-    switch (type) {
-    case FIELD_INT:
-        return "a whole number of 64 bits";
-    case FIELD_FLOAT:
-        return "a number";
-    case FIELD_BOOL:
-        return "true or false";
-    case FIELD_ENUM:
-        return "one of its choices";
-    case FIELD_STR:
-    case FIELD_URL:
-    case FIELD_PATH:
-    case FIELD_CSV:
-    case FIELD_JSON:
-        break;
-    }
-    return "text";
-}
-
-/* "ABX_PROVIDER in ./.env" */
-static const char *config__where(const Config *c, const ConfigValue *v, Arena *a)
-{
-    if (v->layer == CONFIG_ENVIRON)
-        return arena_fmt(a, "%.*s in the environment", STR_ARG(v->name)).p;
-    if (v->layer == CONFIG_DOTENV)
-        return arena_fmt(a, "%.*s in %.*s", STR_ARG(v->name), STR_ARG(c->in.files[v->file].path)).p;
-    return v->layer == CONFIG_OVERRIDE ? "an explicit option" : "its default";
-}
-
-static bool config__list_hint(const ConfigSchema *s, Err *err)
-{
-    Buf         names = buf_make(1000);
-    ConfigField f;
-
-    for (size_t i = 0; i < s->count + CONFIG_GENERIC; i++)
-        if (config__nth(s, i, &f))
-            buf_addf(&names, "%s%s", names.n ? ", " : "", f.key);
-    err_hint(err, "Its settings are: %.*s.", STR_ARG(buf_str(&names)));
-    buf_free(&names);
-    return false;
-}
-
-static bool config__check_override(const ConfigSchema *s, const Pair *o, Arena scratch, Err *err)
-{
-    const ConfigField *f = config__find(config__core, COUNT_OF(config__core), o->key);
-    ConfigField        own;
-    Str                value;
-
-    for (size_t i = 0; !f && i < s->count + CONFIG_GENERIC; i++)
-        if (config__nth(s, i, &own) && str_eq(str_from(own.key), o->key))
-            f = &own;
-    if (!f) {
-        err_set(err, ERR_USAGE, E8002, "%.*s has no setting \"%.*s\"", STR_ARG(s->id), STR_ARG(o->key));
-        return config__list_hint(s, err);
-    }
-    if (utf8_trim(o->value).n == 0 || config__coerce(f, o->value, &scratch, &value))
-        return true;
-    if (f->secret)
-        return err_set(err, ERR_USAGE, E8002, "%s must be %s", f->key, config__kind(f->type));
-    return err_set(err, ERR_USAGE, E8002, "%s must be %s, not \"%.*s\"", f->key, config__kind(f->type), STR_ARG(o->value));
-}
-
-static bool config__check_least(const Config *c, const ConfigField *f, const ConfigValue *v, Arena scratch, Err *err)
-{
-    /* What is no number in its own spelling (NaN) is not at least anything. */
-    if (f->least == 0 || !v->value.p || strtod(arena_cstr(&scratch, v->value), NULL) >= f->least)
-        return true;
-    return err_set(err, ERR_USAGE, E8002, "%s must be at least %d, and %s is %.*s", f->key, f->least,
-                   config__where(c, v, &scratch), STR_ARG(v->value));
-}
-
-static bool config__endpoint(const ConfigField *f)
-{
-    Str key = str_from(f->key);
-
-    return f->type == FIELD_URL || str_eq(key, STR("base_url")) || str_eq(key, STR("domain")) ||
-           str_ends(key, STR("_base_url")) || str_ends(key, STR("_domain"));
-}
-
-static bool config__from_cwd(const Config *c, const ConfigValue *v)
-{
-    return v->layer == CONFIG_DOTENV && c->in.files[v->file].cwd;
-}
-
-static bool config__allow_hint(Err *err, const ConfigValue *endpoint)
-{
-    return err_hint(err, "If that is meant, set %.*s in the environment, or allow it with --allow-cwd-env or "
-                         "ABX_ALLOW_CWD_ENV=1 in the environment.", STR_ARG(endpoint->name));
-}
-
-/* An endpoint from ./.env, and a secret that ./.env does not have. */
-static bool config__check_pair(const Config *c, const ConfigField *endpoint, const ConfigValue *ev,
-                               const ConfigField *secret, const ConfigValue *sv, Arena scratch, Err *err)
-{
-    if (!sv->value.p || config__from_cwd(c, sv))
-        return true;
-    err_set(err, ERR_USAGE, E8012, "%s comes from %s, but %s from %s: a working directory does not decide where keys go",
-            endpoint->key, config__where(c, ev, &scratch), secret->key, config__where(c, sv, &scratch));
-    return config__allow_hint(err, ev);
-}
-
-static bool config__check_cwd(const Config *c, const ConfigSchema *s, const ConfigField *endpoint, Arena scratch, Err *err)
-{
-    ConfigValue ev = config__of(c, s, endpoint, &scratch);
-    ConfigField f;
-
-    if (!config__from_cwd(c, &ev))
-        return true;
-    if (ev.outside) {
-        err_set(err, ERR_USAGE, E8012, "%s comes from %s, with something of the environment in it: a working directory "
-                                       "does not decide where that goes", endpoint->key, config__where(c, &ev, &scratch));
-        return config__allow_hint(err, &ev);
-    }
-    for (size_t i = 0; i < s->count + CONFIG_GENERIC; i++) {
-        if (!config__nth(s, i, &f) || !f.secret)
-            continue;
-        ConfigValue sv = config__of(c, s, &f, &scratch);
-        if (!config__check_pair(c, endpoint, &ev, &f, &sv, scratch, err))
-            return false;
-    }
-    return true;
-}
-
-static bool config__check(const Config *c, const ConfigSchema *s, Arena scratch, Err *err)
-{
-    ConfigField f;
-
-    for (size_t i = 0; i < c->in.override_count; i++)
-        if (!config__check_override(s, &c->in.overrides[i], scratch, err))
-            return false;
-    for (size_t i = 0; i < COUNT_OF(config__core); i++) {
-        ConfigValue v = config__resolve(c, &config__core[i], (Str){0}, &scratch);
-        if (!config__check_least(c, &config__core[i], &v, scratch, err))
-            return false;
-    }
-    for (size_t i = 0; !c->allowed && i < s->count + CONFIG_GENERIC; i++)
-        if (config__nth(s, i, &f) && config__endpoint(&f) && !config__check_cwd(c, s, &f, scratch, err))
-            return false;
-    return true;
-}
-
-bool config_provider(const Config *c, const ConfigSchema *schema, Arena *a, Settings *out, Err *err)
-{
-    ConfigField f;
-
-    if (!config__check(c, schema, *a, err))
-        return false;
-    Pair  *v = arena_array(a, schema->count + CONFIG_GENERIC, sizeof *v);
-    size_t n = 0;
-    for (size_t i = 0; i < schema->count + CONFIG_GENERIC; i++) {
-        if (!config__nth(schema, i, &f))
-            continue;
-        Str value = config__of(c, schema, &f, a).value;
-        if (value.p)
-            v[n++] = (Pair){str_from(f.key), value};
-    }
-    *out = (Settings){v, n};
-    return true;
 }

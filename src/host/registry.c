@@ -6,10 +6,16 @@
 /* The built-in provider of all hosts. Its backend is not a part of this abx;
  * what is configured for it is understood, so that it can be said what to do. */
 static const ConfigField registry__express[] = {
-    {.key = "region", .fallback = "cn-hangzhou", .plain = true, .env = (const char *const[]){"ALIBABA_CLOUD_REGION_ID", NULL}},
-    {.key = "access_key_id", .plain = true, .env = (const char *const[]){"ALICLOUD_ACCESS_KEY_ID", NULL}},
+    {.key = "region", .fallback = "cn-hangzhou", .table = "transport", .plain = true,
+     .env = (const char *const[]){"ALIBABA_CLOUD_REGION_ID", NULL}},
+    {.key = "access_key_id", .plain = true, .no_toml = true, .env = (const char *const[]){"ALICLOUD_ACCESS_KEY_ID", NULL}},
     {.key = "access_key_secret", .secret = true, .plain = true,
      .env = (const char *const[]){"ALICLOUD_ACCESS_KEY_SECRET", NULL}},
+};
+
+static const Pair registry__derive[] = {
+    {{"sandbox_base_url", 16}, {"https://api.{region}.e2b.fc.aliyuncs.com", 40}},
+    {{"sandbox_domain", 14}, {"{region}.e2b.fc.aliyuncs.com", 28}},
 };
 
 typedef struct RegistryEntry {
@@ -23,7 +29,8 @@ static const RegistryEntry registry__entries[] = {
      .name_zh = "\xe9\x98\xbf\xe9\x87\x8c\xe4\xba\x91\xe6\x9e\x81\xe9\x80\x9f\xe7\x89\x88",
      .schema = {.fields = registry__express, .count = COUNT_OF(registry__express), .inherits_api_key = true,
                 .inherits_base_url = true, .inherits_domain = true,
-                .base_url = "https://api.cn-hangzhou.e2b.fc.aliyuncs.com", .domain = "cn-hangzhou.e2b.fc.aliyuncs.com"}},
+                .base_url = "https://api.cn-hangzhou.e2b.fc.aliyuncs.com", .domain = "cn-hangzhou.e2b.fc.aliyuncs.com",
+                .derive = registry__derive, .derive_count = COUNT_OF(registry__derive)}},
     {.id = "opensandbox", .name = "OpenSandbox", .name_zh = "OpenSandbox", .kind = opensandbox_kind},
 };
 
