@@ -60,7 +60,7 @@ Config *session_config(const abx_options *o, SessionNotice *notice, Arena *a, Er
 
     ConfigInput in = {.overrides = all, .override_count = n, .allow_cwd_env = o->allow_cwd_env != 0,
                       .notice = session_notice, .notice_ctx = notice};
-    return config_open(&in, str_from(o->home), a);
+    return o->config_only ? config_load(&in, a) : config_open(&in, str_from(o->home), a);
 }
 
 /* The provider that the options, the reference or the configuration name. */

@@ -25,8 +25,8 @@ static const ProviderField opensandbox__fields[] = {
     {"base_url", FIELD_URL, false, "http://127.0.0.1:8080", "address of the opensandbox-server"},
     {"api_key", FIELD_STR, true, NULL, "key for the server; a server without keys needs none"},
     {"image", FIELD_STR, false, "python:3.12-slim", "image of the template `base`"},
-    {"entrypoint", FIELD_STR, false, NULL,
-     "command that keeps a sandbox alive, as words; chosen by the image otherwise"},
+    {"entrypoint", FIELD_STR, false, "tail -f /dev/null",
+     "command that keeps a sandbox alive, as words; as long as it is this default, the image may choose"},
     {"use_server_proxy", FIELD_BOOL, false, "false", "reach sandboxes through the server instead of directly"},
     {"cpu", FIELD_STR, false, NULL, "CPU limit of new sandboxes, such as 500m or 2"},
     {"memory", FIELD_STR, false, NULL, "memory limit of new sandboxes, such as 512Mi"},
@@ -48,8 +48,9 @@ static void opensandbox__entrypoint(Lifecycle *l, Str text)
 {
     Str word;
 
-    /* The other hosts deliver this default as if the user had set it. */
-    if (str_eq(text, STR("python3 commands.py")))
+    /* Hosts deliver a manifest's default as if the user had set it: ours, and
+     * that of the plugin that the other hosts know under this name. */
+    if (str_eq(text, STR("tail -f /dev/null")) || str_eq(text, STR("python3 commands.py")))
         return;
     Str *words = arena_array(&l->own, text.n / 2 + 1, sizeof *words);
     while (str_cut(&text, ' ', &word))
