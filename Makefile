@@ -194,6 +194,17 @@ unit: need-cmocka
 	@$(MAKE) --no-print-directory $(JOBS) KIND=asan unit-program
 	build-asan$(VARIANT)/test
 
+# --- vectors: the recorded answers of another host, of whatever folder ---------
+# A program of its own, without cmocka: tests/vectors/run builds and starts it.
+$(B)/vectors: tests/unit/vectors_run.c $(GEN) $(B)/flags $(VENDOR_LIB)
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(TEST_CC) -O0 -MMD -MP -MF $(B)/vectors.d -o $@ tests/unit/vectors_run.c $(VENDOR_LIB) $(LD_KIND)
+-include $(B)/vectors.d
+
+.PHONY: vectors-program
+vectors-program: $(B)/vectors
+
 # --- fuzzers -----------------------------------------------------------------
 # Each tests/fuzz/fuzz_FOO.c includes the headers it needs and is linked with
 # the split objects, so that a change rebuilds little.

@@ -1,5 +1,4 @@
 #include "data/dotenv.h"
-#include "vectors.h"
 
 /* What the tests have for a process environment. */
 static Str dotenv_test_env(void *ctx, Str name)
@@ -27,28 +26,8 @@ static Dotenv dotenv_test_read(Str text, bool env, Arena *a)
 
 static void dotenv_vectors_test(void **state)
 {
-    Arena       a = arena_make(64 << 20);
-    const Json *cases = vectors_open("dotenv", &a);
-
     (void)state;
-    assert_int_equal(json_count(cases), 109);
-    for (size_t i = 0; i < json_count(cases); i++) {
-        Str         text = json_str(json_get(json_at(cases, i), "text"));
-        const Json *map = json_get(json_at(cases, i), "map");
-        Arena       scratch = a;
-        Dotenv      d = dotenv_test_read(text, false, &scratch);
-        assert_int_equal(map->type, JSON_OBJECT);
-        if (d.n != map->count)
-            fail_msg("%.*s: %zu keys", STR_ARG(text), d.n);
-        for (size_t k = 0; k < map->count; k++) {
-            const DotenvEntry *e = dotenv_get(&d, map->keys[k]);
-            Str want = json_str(&map->items[k]);
-            if (!e || !str_eq(e->value, want) || !e->value.p != !want.p)
-                fail_msg("%.*s: %.*s is <%.*s>, not <%.*s>", STR_ARG(text), STR_ARG(map->keys[k]),
-                         STR_ARG(e ? e->value : STR("missing")), STR_ARG(want));
-        }
-    }
-    arena_free(&a);
+    vectors_whole("dotenv", 109);
 }
 
 /* Lines that are passed over, and do not take the next one with them. */

@@ -9,6 +9,8 @@
 
 #include "guard.c"
 #include "script_stream.c"
+#include "vectors_all.c"
+#include "vectors_test.c"
 
 #include "num_test.c"
 #include "utf8_test.c"
@@ -18,7 +20,6 @@
 #include "time_test.c"
 #include "fs_test.c"
 #include "json_test.c"
-#include "vectors.c"
 #include "dotenv_test.c"
 #include "clean_test.c"
 #include "casefold_test.c"

@@ -17,144 +17,12 @@ static bool tree_put(Tree *t, const char *path, bool executable, const char *tex
 
 /* ---- the other hosts' answers ---- */
 
-static void tree_paths_vectors(void **state)
+static void tree_vectors_test(void **state)
 {
-    Arena       a = arena_make(ARENA_COMMAND);
-    const Json *rows = vectors_open("paths", &a);
-    Err         err;
-
     (void)state;
-    assert_int_equal(json_count(rows), 85);
-    for (size_t i = 0; i < rows->count; i++) {
-        Str  path = json_str(json_get(json_at(rows, i), "path"));
-        bool want = json_bool(json_get(json_at(rows, i), "ok"), false), ok = tree_path(guard_copy(path), &err);
-        if (ok != want || (!ok && err.code != E8010))
-            fail_msg("%.*s: %s", STR_ARG(path), ok ? "accepted" : err.text);
-    }
-    arena_free(&a);
-}
-
-/* Of 1 byte, or as large as the vector says. */
-static bool tree_set_add(Tree *t, Str path, const Json *sizes, size_t i, Err *err)
-{
-    char   *to;
-    int64_t size = json_int(json_at(sizes, i), 1);
-
-    return tree_add(t, path, false, size, &to, err);
-}
-
-static bool tree_set(const Json *row, Tree *t, Err *err)
-{
-    const Json *paths = json_get(row, "paths"), *more = json_get(row, "generate");
-    size_t      i = 0;
-
-    for (; i < json_count(paths); i++)
-        if (!tree_set_add(t, json_str(json_at(paths, i)), json_get(row, "sizes"), i, err))
-            return false;
-    for (int64_t k = 0; k < json_int(json_get(more, "count"), 0); k++) {
-        char name[200];
-        snprintf(name, sizeof name, "%.*s%d%.*s", STR_ARG(json_str(json_get(more, "prefix"))), (int)k,
-                 STR_ARG(json_str(json_get(more, "suffix"))));
-        if (!tree_set_add(t, str_from(name), NULL, 0, err))
-            return false;
-    }
-    return tree_seal(t, err);
-}
-
-static void tree_sets_vectors(void **state)
-{
-    /* docs/differences.md: a file given twice (44); names that would not verify (2, 45) */
-    static const char *const ours[] = {"[\"a\",\"a\"]", "[\".git/config\"]", "[\".abx-install.json\"]"};
-    Arena       a = arena_make(ARENA_COMMAND);
-    const Json *rows = vectors_open("sets", &a);
-    size_t      overridden = 0;
-
-    (void)state;
-    assert_int_equal(json_count(rows), 45);
-    for (size_t i = 0; i < rows->count; i++) {
-        const Json *row = json_at(rows, i);
-        Tree        t = tree_make();
-        Buf         text = buf_make(1 << 20);
-        JsonOut     w = json_out(&text, JSON_COMPACT);
-        Err         err = {0};
-        bool        want = json_bool(json_get(row, "ok"), false), ok = tree_set(row, &t, &err);
-        json_put(&w, json_get(row, "paths"));
-        for (size_t k = 0; k < COUNT_OF(ours); k++)
-            if (str_eq(buf_str(&text), str_from(ours[k]))) {
-                assert_true(want && !ok);
-                overridden++;
-                want = false;
-            }
-        if (ok != want || (!ok && err.code != E8010))
-            fail_msg("row %zu %.*s: %s", i, STR_ARG(buf_str(&text)), ok ? "accepted" : err.text);
-        tree_free(&t);
-        buf_free(&text);
-    }
-    assert_int_equal(overridden, COUNT_OF(ours));
-    arena_free(&a);
-}
-
-/* The digest is defined for lists that are no tree, too (the same path twice,
- * `data`), so it is made of the list here; of a tree, by the tree. */
-static void tree_digest_list(const Json *files, Arena *a, char hex[static TREE_HEX])
-{
-    size_t    n = json_count(files);
-    TreeFile *v = arena_array(a, n + 1, sizeof *v);
-    Sha256    outer = sha256_make();
-
-    for (size_t i = 0; i < n; i++) {
-        const Json *f = json_at(files, i);
-        TreeFile    one = {.path = json_str(json_get(f, "path")), .executable = json_bool(json_get(f, "executable"), false)};
-        Sha256      h = sha256_make();
-        size_t      k = i;
-        assert_true(base64_decode(a, json_str(json_get(f, "content_b64")), &one.bytes));
-        sha256_add(&h, one.bytes);
-        sha256_end(&h, one.sha256);
-        for (; k > 0 && tree__by_path(&v[k - 1], &one) > 0; k--)    /* those that are alike keep their order */
-            v[k] = v[k - 1];
-        v[k] = one;
-    }
-    for (size_t i = 0; i < n; i++)
-        tree_digest_file(&outer, v[i].path, v[i].executable, v[i].sha256);
-    tree_digest_end(&outer, hex);
-}
-
-static void tree_digest_vectors(void **state)
-{
-    Arena       a = arena_make(ARENA_COMMAND);
-    const Json *rows = vectors_open("tree_digest", &a);
-    size_t      trees = 0;
-    Err         err;
-
-    (void)state;
-    assert_int_equal(json_count(rows), 20);
-    for (size_t i = 0; i < rows->count; i++) {
-        const Json *files = json_get(json_at(rows, i), "files");
-        Str         want = json_str(json_get(json_at(rows, i), "digest"));
-        Tree        t = tree_make();
-        char        hex[TREE_HEX];
-        bool        ok = true;
-        tree_digest_list(files, &a, hex);
-        assert_true(str_eq(str_from(hex), want));
-        for (size_t k = 0; ok && k < json_count(files); k++) {
-            const Json *f = json_at(files, k);
-            Str   bytes;
-            char *to;
-            assert_true(base64_decode(&a, json_str(json_get(f, "content_b64")), &bytes));
-            ok = tree_add(&t, json_str(json_get(f, "path")), json_bool(json_get(f, "executable"), false),
-                          (int64_t)bytes.n, &to, &err);
-            if (ok && bytes.n)
-                memcpy(to, bytes.p, bytes.n);
-        }
-        if (ok && tree_seal(&t, &err)) {
-            tree_digest(&t, hex);
-            assert_true(str_eq(str_from(hex), want));
-            trees++;
-        }
-        tree_free(&t);
-    }
-    assert_int_equal(trees, 15);
-    arena_free(&a);
+    vectors_whole("paths", 85);
+    vectors_whole("sets", 45);
+    vectors_whole("tree_digest", 20);
 }
 
 /* ---- building ---- */
@@ -429,9 +297,7 @@ static void tree_installed_test(void **state)
 }
 
 static const struct CMUnitTest tree_tests[] = {
-    cmocka_unit_test(tree_paths_vectors),
-    cmocka_unit_test(tree_sets_vectors),
-    cmocka_unit_test(tree_digest_vectors),
+    cmocka_unit_test(tree_vectors_test),
     cmocka_unit_test(tree_seal_test),
     cmocka_unit_test(tree_alike_test),
     cmocka_unit_test(tree_add_test),

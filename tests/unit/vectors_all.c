@@ -1,0 +1,19 @@
+/* Every kind of vectors, in the order of their files' names. */
+#include "vectors.c"
+
+#include "config_vectors.c"
+#include "dotenv_vectors.c"
+#include "refs_vectors.c"
+#include "sanitize_vectors.c"
+#include "tree_vectors.c"
+
+static const VectorFile vectors_files[] = {
+    {"config", config_vector},
+    {"dotenv", dotenv_vector},
+    {"paths", paths_vector},
+    {"refs", refs_vector},
+    {"sanitize", sanitize_vector},
+    {"sets", sets_vector},
+    {"tree_digest", tree_digest_vector},
+    {NULL, NULL},
+};
