@@ -88,6 +88,8 @@
 #include "host/keys.c"
 #include "host/vet.c"
 #include "host/config.c"
+#include "host/edit.c"
+#include "host/settings.c"
 #include "host/registry.c"
 #include "host/tree.c"
 /* api: abx.h, implemented */

@@ -72,6 +72,7 @@
 #define LIMIT_DOTENV        ((size_t)1 << 20)
 #define LIMIT_DOTENV_VALUES ((size_t)4 << 20)   /* all its values together, since ${NAME} can double each line */
 #define LIMIT_CONFIG        ((size_t)1 << 20)   /* config.toml; a full one has 2 KB */
+#define LIMIT_SETTINGS_MS   10000               /* to wait for somebody else who is changing them */
 
 /* Plugin trees: the first three are the other hosts', to the file and the byte */
 #define LIMIT_TREE_FILES    2000

@@ -10,6 +10,7 @@
 typedef struct DotenvLine {
     Str      key, raw;          /* raw.p NULL: no value */
     uint32_t slot;              /* of its key among the distinct ones */
+    Str      all;               /* from its first word to the line end that closes it */
 } DotenvLine;
 
 /* How many bytes the white space at the front of s has, without its LFs or
@@ -178,8 +179,9 @@ static size_t dotenv__lines(Str in, DotenvLine *lines)
         str_skip(&in, dotenv__space(in, true));
         if (in.n == 0)
             return n;
-        DotenvLine line = {0};
+        DotenvLine line = {.all = {in.p, 0}};
         if (dotenv__binding(&in, &line)) {
+            line.all.n = (size_t)(in.p - line.all.p);
             if (line.key.p)
                 lines[n++] = line;
         } else {
@@ -317,16 +319,27 @@ static size_t dotenv__slots(DotenvLine *lines, size_t n, DotenvEntry *slots, Are
     return count;
 }
 
-bool dotenv_parse(Str text, DotenvLookup env, Arena *a, Dotenv *out, Err *err)
+/* The bindings of a text, in a copy of it. False: it is no text, or too long. */
+static bool dotenv__read(Str text, Arena *a, Str *copy, DotenvLine **lines, size_t *n, Err *err)
 {
     if (text.n > LIMIT_DOTENV)
         return err_set(err, ERR_LIMIT, E8002, "%zu bytes, more than %zu", text.n, LIMIT_DOTENV);
     if (!utf8_valid(text))
         return err_set(err, ERR_INPUT, E8002, "not UTF-8 at byte %zu", utf8_good(text));
-    text = dotenv__copy(text, a);
+    *copy = dotenv__copy(text, a);
     /* A binding is at least "A" and a line end. */
-    DotenvLine *lines = arena_array(a, text.n / 2 + 1, sizeof *lines);
-    size_t      n = dotenv__lines(text, lines);
+    *lines = arena_array(a, copy->n / 2 + 1, sizeof **lines);
+    *n = dotenv__lines(*copy, *lines);
+    return true;
+}
+
+bool dotenv_parse(Str text, DotenvLookup env, Arena *a, Dotenv *out, Err *err)
+{
+    DotenvLine *lines;
+    size_t      n;
+
+    if (!dotenv__read(text, a, &text, &lines, &n, err))
+        return false;
     DotenvFill  f = {.slots = arena_array(a, n, sizeof *f.slots), .bound = arena_array(a, n, 1), .env = env};
 
     f.n = dotenv__slots(lines, n, f.slots, *a);
@@ -354,4 +367,79 @@ bool dotenv_parse(Str text, DotenvLookup env, Arena *a, Dotenv *out, Err *err)
 const DotenvEntry *dotenv_get(const Dotenv *d, Str key)
 {
     return dotenv__find(d->v, d->n, key);
+}
+
+/* ---- editing ---- */
+
+/* Where byte `want` of the copy stands in the text, which has more bytes: *at
+ * and *copied are where the walk is. A CR that was dropped counts to its LF. */
+static size_t dotenv__place(Str text, size_t want, size_t *at, size_t *copied)
+{
+    for (; *copied < want; ++*at)
+        if (text.p[*at] != '\r' || *at + 1 == text.n || text.p[*at + 1] != '\n')
+            ++*copied;
+    return *at;
+}
+
+bool dotenv_spans(Str text, Arena *a, const DotenvSpan **out, size_t *n, Err *err)
+{
+    DotenvLine *lines;
+    Str         copy;
+
+    if (!dotenv__read(text, a, &copy, &lines, n, err))
+        return false;
+    DotenvSpan *spans = arena_array(a, *n, sizeof *spans);
+    size_t      at = str_starts(text, STR("\xef\xbb\xbf")) ? 3 : 0, copied = 0, start = at;
+    for (size_t i = 0; i < *n; i++) {
+        size_t begin = (size_t)(lines[i].all.p - copy.p);
+        size_t from = dotenv__place(text, begin, &at, &copied);
+        while (from > start && text.p[from - 1] != '\n' && text.p[from - 1] != '\r')
+            from--;
+        size_t to = dotenv__place(text, begin + lines[i].all.n, &at, &copied);
+        if (to < text.n && text.p[to] == '\r')
+            to++;
+        if (to < text.n && text.p[to] == '\n')
+            to++;
+        spans[i] = (DotenvSpan){lines[i].key, from, to};
+    }
+    *out = spans;
+    return true;
+}
+
+/* What stands for a character between double quotes; 0: itself. */
+static char dotenv__escape(char c)
+{
+    static const char bytes[] = "\a\b\f\n\r\t\v\\\"", names[] = "abfnrtv\\\"";
+    const char *at = c ? strchr(bytes, c) : NULL;
+
+    return at ? names[at - bytes] : '\0';
+}
+
+Str dotenv_quote(Str value, Arena *a)
+{
+    char  *p = arena_alloc(a, 6 * value.n + 3), *to = p;
+    bool   bare = value.n > 0, escapes = false;
+
+    for (size_t i = 0; i < value.n; i++) {
+        char c = value.p[i];
+        escapes |= c == '\'' || (dotenv__escape(c) && c != '"');
+        bare &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                (c && strchr("_-./:@%+,=", c));
+    }
+    if (bare)
+        return arena_str(a, value);
+    *to++ = escapes ? '"' : '\'';
+    for (size_t i = 0; i < value.n; i++) {
+        char name = escapes ? dotenv__escape(value.p[i]) : '\0';
+        if (str_starts(str_from_to(value, i, value.n), STR("${"))) {
+            memcpy(to, "${:-$}", 6);    /* a name that nothing has, and what stands for it then */
+            to += 6;
+            continue;
+        }
+        if (name)
+            *to++ = '\\';
+        *to++ = name ? name : value.p[i];
+    }
+    *to++ = escapes ? '"' : '\'';
+    return (Str){p, (size_t)(to - p)};
 }

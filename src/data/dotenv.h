@@ -47,4 +47,22 @@ ABX_FN bool dotenv_parse(Str text, DotenvLookup env, Arena *a, Dotenv *out, Err 
 
 ABX_FN const DotenvEntry *dotenv_get(const Dotenv *d, Str key);     /* NULL: not there */
 
+/* ---- editing ---- */
+
+/* The lines of one binding: bytes [from, to) of the text, from the start of a
+ * line to behind the line end that closes it, or to the end of the text. */
+typedef struct DotenvSpan { Str key; size_t from, to; } DotenvSpan;
+
+/* All bindings, in their order; those without `=` too. Keys are in the arena.
+ * False: as dotenv_parse(). */
+ABX_FN bool dotenv_spans(Str text, Arena *a, const DotenvSpan **out, size_t *n, Err *err) ABX_CHECK;
+
+/* A value as it is written behind `KEY=`, in one line, so that python-dotenv
+ * 1.2.4 and dotenv_parse() read back exactly this text (which both of them
+ * leave as it is; that hosts trim values is another matter): bare where no
+ * character means anything, else in single quotes, or in double ones where
+ * escapes are needed. `${` becomes `${:-$}{`, which no variable can change. The
+ * value is UTF-8 without NUL. */
+ABX_FN Str dotenv_quote(Str value, Arena *a);
+
 #endif

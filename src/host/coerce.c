@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "data/json.h"
-#include <math.h>
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -69,8 +69,10 @@ static Str coerce__real(double v, Arena *a)
     char   text[40], digits[20];
     int    n = 0;
 
-    if (isnan(v) || isinf(v))
-        return isnan(v) ? STR("nan") : v < 0 ? STR("-inf") : STR("inf");
+    if (v != v)
+        return STR("nan");
+    if (v > DBL_MAX || v < -DBL_MAX)
+        return v < 0 ? STR("-inf") : STR("inf");
     for (int precision = 0; precision < 17; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, v);
         if (strtod(text, NULL) == v)
@@ -101,7 +103,7 @@ static bool coerce__float(Str s, Arena *a, Str *out)
     coerce__sign(&rest);
     for (size_t i = 0; i < COUNT_OF(words); i++)
         if (str_eq_nocase(rest, words[i])) {
-            *out = coerce__real(i == 2 ? (double)NAN : s.p[0] == '-' ? -(double)INFINITY : (double)INFINITY, a);
+            *out = i == 2 ? STR("nan") : s.p[0] == '-' ? STR("-inf") : STR("inf");
             return true;
         }
     size_t digits = coerce__digits(rest);
@@ -277,7 +279,7 @@ static void coerce__json(const Toml *v, Arena *a, JsonOut *w)
     coerce__scalar(v, a, &text);
     if (v->type == TOML_BIG)
         text = v->text;
-    bool finite = v->type == TOML_FLOAT && isfinite(v->real);
+    bool finite = v->type == TOML_FLOAT && v->real >= -DBL_MAX && v->real <= DBL_MAX;
     if (v->type == TOML_INT || finite)
         json_put(w, &(Json){.type = JSON_REAL, .text = text});
     else if (v->type == TOML_BOOL)

@@ -42,6 +42,7 @@
 #include "httpd_test.c"
 #include "agent_test.c"
 #include "config_test.c"
+#include "settings_test.c"
 #include "tree_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
@@ -95,6 +96,7 @@ int main(int argc, char **argv)
     TEST_RUN(httpd);
     TEST_RUN(agent);
     TEST_RUN(config);
+    TEST_RUN(settings);
     TEST_RUN(tree);
     TEST_RUN(refusal);
     TEST_RUN(execd);

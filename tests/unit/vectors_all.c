@@ -5,6 +5,7 @@
 #include "dotenv_vectors.c"
 #include "refs_vectors.c"
 #include "sanitize_vectors.c"
+#include "settings_vectors.c"
 #include "tree_vectors.c"
 
 static const VectorFile vectors_files[] = {
@@ -14,6 +15,7 @@ static const VectorFile vectors_files[] = {
     {"refs", refs_vector},
     {"sanitize", sanitize_vector},
     {"sets", sets_vector},
+    {"settings_edit", settings_vector},
     {"tree_digest", tree_digest_vector},
     {NULL, NULL},
 };
