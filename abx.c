@@ -105,6 +105,11 @@
 #include "api/providers.c"
 #include "api/version.c"
 #ifndef ABX_LIBRARY
+/* serve: what stands on abx.h besides the command line */
+#include "serve/wire.c"
+#include "serve/export.c"
+#include "serve/calls.c"
+#include "serve/serve.c"
 /* cli: words in, words out */
 #include "cli/args.c"
 #include "cli/screen.c"
@@ -118,6 +123,7 @@
 #include "cli/cmd_exec.c"
 #include "cli/cmd_file.c"
 #include "cli/cmd_provider.c"
+#include "cli/cmd_plugin.c"
 #include "cli/commands.c"
 #ifndef ABX_TEST
 #include "cli/main.c"

@@ -88,6 +88,18 @@
 #define LIMIT_STORE_OLD_S   300                 /* a lock or a leftover is nobody's after this, as with the other hosts */
 #define LIMIT_STORE_IDS     10000               /* plugins in a store that are listed */
 
+/* The plugin server and what it writes */
+#define LIMIT_SERVE_LINE    ((size_t)8 << 20)   /* one line to a host, its line feed included: the protocol's own limit */
+#define LIMIT_SERVE_REQUEST ((size_t)64 << 20)  /* one line from it, and all that wait: hosts send a file as one line */
+#define LIMIT_SERVE_BEGIN   ((size_t)64 << 10)  /* of a longer one, to find its id in */
+#define LIMIT_SERVE_BACKLOG ((size_t)1 << 20)   /* for a host that does not read: then calls wait, */
+#define LIMIT_SERVE_UNREAD  ((size_t)64 << 20)  /* and in the end nonsense is no longer answered */
+#define LIMIT_SERVE_JOBS    128                 /* calls at once, each a process of about 1 MB; commands that run are some */
+#define LIMIT_SERVE_SPARE   16                  /* of them never for commands, so that one can be signalled */
+#define LIMIT_SERVE_HELD    1000                /* calls that wait for one of these to end */
+#define LIMIT_SERVE_END_MS  2500                /* for clearing up at the end: hosts send SIGTERM after 3 s */
+#define LIMIT_SERVE_EXPORT  (10 << 20)          /* a file of a plugin, as hosts have it */
+
 /* The command line */
 #define LIMIT_SETTING       ((size_t)64 << 10)  /* a setting read from a file or standard input */
 #define LIMIT_GATHER        ((size_t)64 << 20)  /* what a command prints, where --json holds it in memory */

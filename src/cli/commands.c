@@ -3,6 +3,7 @@
 #include "cli/cmd_about.h"
 #include "cli/cmd_exec.h"
 #include "cli/cmd_file.h"
+#include "cli/cmd_plugin.h"
 #include "cli/cmd_provider.h"
 #include "cli/cmd_sandbox.h"
 
@@ -146,6 +147,15 @@ static const ArgCommand commands__rows[] = {
      "  abx provider info opensandbox\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_provider_info},
     {"provider", "default", NULL, "show which provider is used, and why", "",
      "  abx provider default\n", NULL, 0, {{0}}, cmd_provider_default},
+    {"provider", "export", NULL, "write a provider that is compiled in as a plugin for any host",
+     "DIR gets a manifest and this program; it must be new or empty. Install it from\n"
+     "there, with this abx or another host.\n",
+     "  abx provider export opensandbox ./opensandbox\n", NULL, 0,
+     {{PLACE_ONE, false, "ID"}, {PLACE_ONE, true, "DIR"}}, cmd_plugin_export},
+    {"provider", "serve", NULL, "be the plugin: speak EPP/1 on standard input and output",
+     "For hosts, not for people. The configuration comes in the first request, and\n"
+     "from nowhere else: no environment, no file, no option.\n",
+     "  abx provider serve opensandbox\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_plugin_serve},
     {"", "agent", NULL, "the daemon inside a sandbox, by this same program",
      "Its words are its own, and it stands first: no global option goes in front.\n",
      "  abx agent serve --port 44772\n", NULL, 0, {{PLACE_WORDS, false, "WORD"}}, cmd_about_agent},

@@ -1,0 +1,45 @@
+/* calls.h - one call of EPP, carried out on abx.h.
+ *
+ * A call runs in a process of its own (serve/serve.h), with a session of its
+ * own, and may wait as long as abx.h does. What it has to say goes down a pipe
+ * as lines for the host, the answer first; beside them are lines for the server
+ * alone, which begin with `!`:
+ *
+ *     !pid N      exec.start: the command's process in the sandbox
+ *     !end        exec.start: exec.exit was sent
+ *
+ * A sandbox that was made is removed again unless the server says by a byte "k"
+ * in the cancel fd that the host was told of it.
+ *
+ * Text: EPP carries output as text. What is not UTF-8 becomes U+FFFD, as the
+ * other hosts read it; a character that output was cut in is put together
+ * again, on each stream by itself.
+ *
+ * Ends: the exit code of a command that signal n ended is 128+n (137 where the
+ * backend does not say which), of one that its timeout ended 124. Where the
+ * result is unknown, or abx itself failed, a stream ends with 125 and a
+ * sentence on stderr; exec.run has errors for both.
+ */
+#ifndef ABX_CALLS_H
+#define ABX_CALLS_H
+
+#include "abx.h"
+#include "data/json.h"
+
+typedef struct Call {
+    Str         method;
+    Str         id;             /* as JSON text; empty: null */
+    const Json *params;         /* an object */
+    const char *process_id;     /* exec.start: what the command is called from now on */
+    const char *pid;            /* process.*: the process that is meant by such a name; NULL: params.pid is one */
+} Call;
+
+/* There is such a method, but for those of the server itself. */
+ABX_FN bool calls_known(Str method);
+
+/* Carry it out. `out`: the pipe. The cancel fd of the options: readable ends the
+ * call; a byte "c" in it means that the host gave it up, and the command of an
+ * exec.run is ended then, too. */
+ABX_FN void calls_run(const Call *call, const abx_options *options, int out);
+
+#endif
