@@ -278,10 +278,11 @@ static Str opensandbox__line(const ExecRequest *rq, bool *cwd_done, Arena *a)
 {
     Buf b = buf_make(LIMIT_ANSWER);
 
-    if (rq->tell_pid)
-        buf_add(&b, STR("echo $$ >&2; "));
+    /* Whoever learns the number may write at once: the pipe comes first. */
     if (rq->open_stdin)
         process_open_stdin(&b);
+    if (rq->tell_pid)
+        buf_add(&b, STR("echo $$ >&2; "));
     *cwd_done = str_has(rq->cwd, '$') || str_starts(rq->cwd, STR("~"));
     if (*cwd_done) {
         buf_add(&b, STR("cd -- "));

@@ -5,10 +5,10 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "data/shell.h"
+#include "os/poll.h"
 #include "serve/wire.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -516,6 +516,29 @@ static void calls__exited(Calls *c, int code)
     calls__send(c);
 }
 
+/* The next event, as abx_exec_next() gives it; the command's process is told
+ * to the server as soon as it is known, which no event says. */
+static int calls__next(Calls *c, abx_exec *x, bool *told, abx_event *e)
+{
+    for (;;) {
+        int step = abx_exec_next(x, 0, e, &c->failed);
+        if (!*told && abx_exec_pid(x)) {
+            *told = true;
+            buf_addf(&c->lines, "!pid %s\n", abx_exec_pid(x));
+            calls__send(c);
+        }
+        if (step != 0)
+            return step;
+        abx_want w = abx_exec_want(x);
+        Err      err;
+        if (w.fd >= 0 && !poll_one(w.fd, w.events, c->cancel_fd, w.wait_ms < 0 ? DEADLINE_NONE : clock_after(w.wait_ms), &err) &&
+            err.kind == ERR_CANCELLED) {
+            c->failed.kind = ABX_CANCELLED;
+            return -1;
+        }
+    }
+}
+
 static void calls__stream(Calls *c, abx_exec *x)
 {
     Buf       held[2] = {buf_make(LIMIT_EVENT + 8), buf_make(LIMIT_EVENT + 8)};
@@ -523,14 +546,7 @@ static void calls__stream(Calls *c, abx_exec *x)
     abx_event e;
     int       step;
 
-    while ((step = abx_exec_next(x, 1, &e, &c->failed)) == 1) {
-        if (!told && abx_exec_pid(x)) {
-            told = true;
-            buf_addf(&c->lines, "!pid %s\n", abx_exec_pid(x));
-            calls__send(c);
-        }
-        if (e.kind == ABX_EXIT)
-            break;
+    while ((step = calls__next(c, x, &told, &e)) == 1 && e.kind != ABX_EXIT) {
         buf_add(&held[e.kind], (Str){e.bytes, e.size});
         calls__output(c, e.kind == ABX_STDERR, &held[e.kind], false);
     }
