@@ -1,3 +1,4 @@
+#include "os/random.h"
 #include "base/hex.h"
 #include "base/sha256.h"
 
@@ -63,7 +64,26 @@ static void sha256_lengths_test(void **state)
     sha256_check(&all, "f5e61141898898cdabae3590cb32e1901b40bdc59952302926213a44c105c129");
 }
 
+/* The processor's way, where it has one, against the plain one. */
+static void sha256_ways_test(void **state)
+{
+    unsigned char bytes[SHA256_BLOCK * 9];
+    uint32_t      one[8], two[8];
+
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        random_bytes(bytes, sizeof bytes);
+        random_bytes(one, sizeof one);
+        memcpy(two, one, sizeof two);
+        size_t blocks = (size_t)round % 10;
+        sha256__plain(one, (const unsigned char *)guard_copy((Str){(char *)bytes, SHA256_BLOCK * blocks}).p, blocks);
+        sha256__blocks(two, (const unsigned char *)guard_copy((Str){(char *)bytes, SHA256_BLOCK * blocks}).p, blocks);
+        assert_memory_equal(one, two, sizeof one);
+    }
+}
+
 static const struct CMUnitTest sha256_tests[] = {
+    cmocka_unit_test(sha256_ways_test),
     cmocka_unit_test(sha256_vectors_test),
     cmocka_unit_test(sha256_lengths_test),
 };
