@@ -105,9 +105,14 @@ static void sha256__native(uint32_t h[static 8], const unsigned char *p, size_t 
 
 static bool sha256__has_native(void)
 {
-    unsigned a, b, c, d;
+    unsigned a, b, c, d, most, sse;
 
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA) && __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSE4_1);
+    __cpuid(0, most, b, c, d);
+    if (most < 7)
+        return false;
+    __cpuid(1, a, b, sse, d);
+    __cpuid_count(7, 0, a, b, c, d);
+    return (b & bit_SHA) && (sse & bit_SSE4_1);
 }
 #endif
 
