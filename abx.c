@@ -31,6 +31,7 @@
 /* data: formats, no I/O */
 #include "data/json.c"
 #include "data/toml.c"
+#include "data/pep440.c"
 #include "data/dotenv.c"
 #include "data/shell.c"
 #include "data/clean.c"
@@ -85,6 +86,8 @@
 /* host: what surrounds a provider */
 #include "host/coerce.c"
 #include "host/derive.c"
+#include "host/descriptor.c"
+#include "host/manifest.c"
 #include "host/keys.c"
 #include "host/vet.c"
 #include "host/config.c"

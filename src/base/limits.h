@@ -82,6 +82,12 @@
 #define LIMIT_TREE_DEPTH    200                 /* folders in folders, each an open descriptor while it is read; 1024 are usual */
 #define LIMIT_TREE_ENTRIES  65536               /* names in a folder that is read, since folders are no files */
 
+/* A plugin's manifest, as the other hosts have them */
+#define LIMIT_MANIFEST      ((size_t)256 << 10)
+#define LIMIT_DESCRIPTORS   128                 /* commands that a plugin may declare, */
+#define LIMIT_DESCRIPTOR    ((size_t)64 << 10)  /* each as compact JSON */
+#define LIMIT_DESCRIPTOR_DEPTH 16               /* values in values, the command itself being 0 */
+
 /* The store of plugins */
 #define LIMIT_RECEIPT       ((size_t)4 << 20)   /* a receipt repeats what a manifest of 256 KiB says, indented */
 #define LIMIT_STORE_LOCK_MS 10000               /* to wait for somebody else's lock, as the other hosts do */

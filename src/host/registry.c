@@ -1,6 +1,7 @@
 #include "host/registry.h"
 
 #include "base/str.h"
+#include "host/manifest.h"
 #include "provider/opensandbox.h"
 
 /* The built-in provider of all hosts. Its backend is not a part of this abx;
@@ -92,34 +93,10 @@ bool registry_find(Str id, Arena *a, RegistryRow *out, Err *err)
     return e ? registry_row((size_t)(e - registry__entries), a, out) : registry__unknown(id, err);
 }
 
-static bool registry__lower(char c)
-{
-    return c >= 'a' && c <= 'z';
-}
-
-/* Words of small letters and digits, joined by single hyphens; 2 to 40 bytes;
- * none of the names that are kept for the hosts themselves. */
+/* What can stand in front of a colon: the built-in's own name is kept for it. */
 static bool registry__is_id(Str id)
 {
-    static const char *const kept[] = {"default", "all", "none", "builtin", "shortcuts", "core", "transport", "providers"};
-    static const char *const heads[] = {"abx-", "alicloud-", "shortcuts"};
-
-    if (registry__entry(id) || str_eq(id, STR("alicloud-container")))
-        return true;
-    if (id.n < 2 || id.n > 40 || !registry__lower(id.p[0]) || id.p[id.n - 1] == '-')
-        return false;
-    for (size_t i = 0; i < id.n; i++) {
-        char c = id.p[i];
-        if (!registry__lower(c) && !(c >= '0' && c <= '9') && !(c == '-' && id.p[i - 1] != '-'))
-            return false;
-    }
-    for (size_t i = 0; i < COUNT_OF(kept); i++)
-        if (str_eq(id, str_from(kept[i])))
-            return false;
-    for (size_t i = 0; i < COUNT_OF(heads); i++)
-        if (str_starts(id, str_from(heads[i])))
-            return false;
-    return true;
+    return registry__entry(id) || manifest_is_id(id);
 }
 
 bool registry_split(Str ref, Str *provider, Str *id, Err *err)

@@ -20,6 +20,7 @@
 #include "time_test.c"
 #include "fs_test.c"
 #include "json_test.c"
+#include "pep440_test.c"
 #include "dotenv_test.c"
 #include "clean_test.c"
 #include "casefold_test.c"
@@ -41,6 +42,7 @@
 #include "proc_test.c"
 #include "httpd_test.c"
 #include "agent_test.c"
+#include "manifest_test.c"
 #include "config_test.c"
 #include "settings_test.c"
 #include "tree_test.c"
@@ -74,6 +76,7 @@ int main(int argc, char **argv)
     TEST_RUN(time);
     TEST_RUN(fs);
     TEST_RUN(json);
+    TEST_RUN(pep440);
     TEST_RUN(dotenv);
     TEST_RUN(clean);
     TEST_RUN(casefold);
@@ -95,6 +98,7 @@ int main(int argc, char **argv)
     TEST_RUN(proc);
     TEST_RUN(httpd);
     TEST_RUN(agent);
+    TEST_RUN(manifest);
     TEST_RUN(config);
     TEST_RUN(settings);
     TEST_RUN(tree);

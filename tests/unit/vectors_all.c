@@ -3,19 +3,23 @@
 
 #include "config_vectors.c"
 #include "dotenv_vectors.c"
+#include "manifest_vectors.c"
 #include "refs_vectors.c"
 #include "sanitize_vectors.c"
 #include "settings_vectors.c"
 #include "tree_vectors.c"
+#include "versions_vectors.c"
 
 static const VectorFile vectors_files[] = {
     {"config", config_vector},
     {"dotenv", dotenv_vector},
+    {"manifest", manifest_vector},
     {"paths", paths_vector},
     {"refs", refs_vector},
     {"sanitize", sanitize_vector},
     {"sets", sets_vector},
     {"settings_edit", settings_vector},
     {"tree_digest", tree_digest_vector},
+    {"versions", versions_vector},
     {NULL, NULL},
 };
