@@ -113,6 +113,7 @@
 #include "serve/export.c"
 #include "serve/calls.c"
 #include "serve/serve.c"
+#include "serve/kit.c"
 /* cli: words in, words out */
 #include "cli/args.c"
 #include "cli/screen.c"

@@ -117,6 +117,10 @@ ABX_API void abx_close(abx_session *s);             /* NULL is fine; its sandbox
 
 ABX_API const char *abx_session_provider(const abx_session *s);    /* its id; good until abx_close() */
 
+/* The provider declares this feature, such as "files.watch": 0. Otherwise -1 and
+ * E8004, which every call says that needs one that is not declared. */
+ABX_API int abx_require(const abx_session *s, const char *feature, abx_error *e);
+
 /* From now on wait without a cancel fd: for cleaning up after ABX_CANCELLED. */
 ABX_API void abx_ignore_cancel(abx_session *s);
 

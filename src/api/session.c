@@ -152,3 +152,15 @@ void abx_ignore_cancel(abx_session *s)
 {
     s->provider->kind->ignore_cancel(s->provider);
 }
+
+int abx_require(const abx_session *s, const char *feature, abx_error *e)
+{
+    const ProviderKind *kind = s->provider->kind;
+    Err                 err;
+
+    for (size_t i = 0; i < kind->feature_count; i++)
+        if (strcmp(kind->features[i], feature) == 0)
+            return 0;
+    session_can(s->provider, false, feature, &err);
+    return error_give(e, &err);
+}

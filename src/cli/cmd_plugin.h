@@ -7,5 +7,6 @@
 
 ABX_FN int cmd_plugin_serve(Run *r);
 ABX_FN int cmd_plugin_export(Run *r);
+ABX_FN int cmd_plugin_test(Run *r);
 
 #endif

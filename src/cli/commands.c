@@ -62,6 +62,10 @@ static const ArgOption commands__kill[] = {
     {'y', ARG_FLAG, false, "yes", NULL, NULL, "accepted; nothing is asked"},
 };
 
+static const ArgOption commands__test[] = {
+    {'o', ARG_LIST, true, "option", NULL, "KEY=VALUE", "a setting of the provider; KEY=@FILE or KEY=- for secrets"},
+};
+
 #define COMMANDS_OPTIONS(list) .options = commands__##list, .option_count = COUNT_OF(commands__##list)
 
 #define COMMANDS_ONE_WORD \
@@ -152,6 +156,12 @@ static const ArgCommand commands__rows[] = {
      "there, with this abx or another host.\n",
      "  abx provider export opensandbox ./opensandbox\n", NULL, 0,
      {{PLACE_ONE, false, "ID"}, {PLACE_ONE, true, "DIR"}}, cmd_plugin_export},
+    {"provider", "test", NULL, "run the contract kit against a provider",
+     "18 tests, each with sandboxes of its own that are removed again. A test is skipped\n"
+     "when the provider does not declare what it needs. The last line counts them; the\n"
+     "exit status is 1 when one failed.\n",
+     "  abx provider test opensandbox -o base_url=http://127.0.0.1:8080\n", COMMANDS_OPTIONS(test),
+     {{PLACE_ONE, false, "ID"}}, cmd_plugin_test},
     {"provider", "serve", NULL, "be the plugin: speak EPP/1 on standard input and output",
      "For hosts, not for people. The configuration comes in the first request, and\n"
      "from nowhere else: no environment, no file, no option.\n",
