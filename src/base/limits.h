@@ -111,6 +111,21 @@
 #define LIMIT_GATHER        ((size_t)64 << 20)  /* what a command prints, where --json holds it in memory */
 #define LIMIT_DOCUMENT      ((size_t)512 << 20) /* a result on stdout: JSON can write one byte of the above as six */
 
+/* Plugins (EPP) */
+#define LIMIT_EPP_LINE      ((size_t)8 << 20)   /* one line, its line feed included: the protocol's own limit */
+#define LIMIT_EPP_HELD      ((size_t)16 << 20)  /* lines that belong to commands that nobody has asked about yet */
+#define LIMIT_EPP_STREAMS   256                 /* such commands */
+#define LIMIT_EPP_STDERR    ((size_t)64 << 10)  /* what is remembered of a plugin's stderr */
+#define LIMIT_EPP_SPOKEN    ((size_t)256 << 10) /* of a message of one that is looked at */
+#define LIMIT_EPP_VOICE     ((size_t)8 << 10)   /* and what is kept of it: more than an error holds */
+#define LIMIT_EPP_TAIL      500                 /* characters of it that are shown */
+#define LIMIT_EPP_TIMEOUT_S 86400               /* the longest life of a sandbox, and of a command, that can be asked for */
+#define LIMIT_EPP_MARGIN_MS 5000                /* what a plugin has, past a command's own timeout, to report its end */
+#define LIMIT_EPP_BYE_MS    2000                /* to answer `shutdown`, */
+#define LIMIT_EPP_EXIT_MS   3000                /* to end when its input is closed, and again when SIGTERM came */
+#define LIMIT_EPP_SOON_MS   300                 /* for one that reads no more to be seen to have died */
+#define LIMIT_EPP_WATCH_MS  50                  /* between two looks at a plugin, where the kernel has no pidfd */
+
 /* Waiting */
 #define LIMIT_CONNECT_MS    10000               /* TCP and TLS together */
 #define LIMIT_RESOLVE_MS    10000

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -9,16 +8,8 @@
 #include "cli/cmd_about.h"
 #include "cli/commands.h"
 #include "cli/run.h"
+#include "os/proc.h"
 #include "os/tty.h"
-
-/* A key is held in memory from the first setting on: it must not end up in a
- * core file. */
-static void main__no_core(void)
-{
-    struct rlimit none = {0, 0};
-
-    setrlimit(RLIMIT_CORE, &none);
-}
 
 static bool main__output(Run *r, Err *err)
 {
@@ -109,7 +100,8 @@ int main(int argc, char **argv)
     int   status;
 
     tty_fill_standard();
-    main__no_core();
+    /* A key is held in memory from the first setting on. */
+    proc_no_core();
     r.out.out_terminal = tty_is(STDOUT_FILENO);
     r.out.err_terminal = tty_is(STDERR_FILENO);
     if (run_watch(&r, &err))

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +16,10 @@ static const char *const proc__stages[] = {
     [PROC_FDS] = "descriptors", [PROC_GROUP] = "setpgid", [PROC_USER] = "setuid", [PROC_CWD] = "chdir",
     [PROC_EXEC] = "exec",
 };
+
+/* The limit that proc_no_core() lowered. */
+static struct rlimit proc__core = {0, 0};
+static bool          proc__core_lowered = false;
 
 typedef struct ProcReport { ProcStage stage; int sys; } ProcReport;
 
@@ -69,18 +75,47 @@ static bool proc__user(const ProcSpec *s)
     return setgroups(0, NULL) == 0 && setgid(s->gid) == 0 && setuid(s->uid) == 0;
 }
 
+/* Try the folders of a search list, as execvp(3) does. Room comes from the
+ * stack: malloc is not for the time between fork and exec. */
+static void proc__search(const ProcSpec *s)
+{
+    char   path[PATH_MAX];
+    size_t name = strlen(s->file), n;
+    int    worst = ENOENT;
+
+    for (const char *at = s->search; at; at = at[n] ? at + n + 1 : NULL) {
+        n = strcspn(at, ":");
+        if (n + 1 + name >= sizeof path)
+            continue;
+        memcpy(path, at, n);
+        path[n] = '/';
+        memcpy(path + n + (n > 0), s->file, name + 1);      /* an empty one is the current folder */
+        execve(path, (char *const *)s->argv, (char *const *)s->env);
+        if (errno == EACCES)
+            worst = EACCES;
+        else if (errno != ENOENT && errno != ENOTDIR)
+            return;
+    }
+    errno = worst;
+}
+
 static void proc__child(const ProcSpec *s, int report)
 {
     proc__signals();
     if (!proc__fds(s) || (s->files && setrlimit(RLIMIT_NOFILE, s->files) != 0))
         proc__fail(report, PROC_FDS);
-    if (s->group && setpgid(0, 0) != 0)
+    if (proc__core_lowered)
+        setrlimit(RLIMIT_CORE, &proc__core);
+    if ((s->session && setsid() < 0) || (s->group && !s->session && setpgid(0, 0) != 0))
         proc__fail(report, PROC_GROUP);
     if (s->as_user && !proc__user(s))
         proc__fail(report, PROC_USER);
     if (s->cwd && chdir(s->cwd) != 0)
         proc__fail(report, PROC_CWD);
-    execve(s->file, (char *const *)s->argv, (char *const *)s->env);
+    if (s->search && !strchr(s->file, '/'))
+        proc__search(s);
+    else
+        execve(s->file, (char *const *)s->argv, (char *const *)s->env);
     proc__fail(report, PROC_EXEC);
 }
 
@@ -119,6 +154,16 @@ bool proc_start(const ProcSpec *spec, pid_t *pid, Err *err)
     }
     *pid = child;
     return true;
+}
+
+void proc_no_core(void)
+{
+    struct rlimit none;
+
+    if (proc__core_lowered || getrlimit(RLIMIT_CORE, &proc__core) != 0)
+        return;
+    none = (struct rlimit){0, proc__core.rlim_max};     /* the hard limit stays: nobody could raise it again */
+    proc__core_lowered = setrlimit(RLIMIT_CORE, &none) == 0;
 }
 
 void proc_std_fds(void)

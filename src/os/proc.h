@@ -5,7 +5,8 @@
  *     on SIGCHLD: while (proc_reap(&pid, &status)) ...
  *
  * A child begins with every signal at its default and none blocked, whatever
- * this process was started with, and with no descriptor but 0, 1 and 2.
+ * this process was started with, with no descriptor but 0, 1 and 2, and with
+ * the limit for core files that this process had before proc_no_core().
  * What fails between fork and exec is reported as an error of proc_start(),
  * with its errno in err->sys, so that "started" means that the program runs.
  */
@@ -17,12 +18,15 @@
 #include <sys/types.h>
 
 typedef struct ProcSpec {
-    const char        *file;    /* the program; with a slash, PATH is not searched */
+    const char        *file;    /* the program */
+    const char        *search;  /* folders, as PATH has them, in which a `file` without a slash is looked
+                                 * for, relative ones from cwd; NULL: it is used as it is */
     const char *const *argv;    /* ends with NULL */
     const char *const *env;     /* ends with NULL; its PATH is not looked at */
     const char        *cwd;     /* NULL: where this process is */
     int                fd[3];   /* what becomes 0, 1 and 2; -1: /dev/null. They stay open here */
     bool               group;   /* it leads a process group of its own, numbered as it is */
+    bool               session; /* the same, in a session of its own, without a terminal */
     bool               as_user; /* it runs as uid and gid, in no other group */
     uid_t              uid;
     gid_t              gid;
@@ -31,6 +35,9 @@ typedef struct ProcSpec {
 
 /* ERR_SYSTEM, E3005: the text names what could not be done ("exec /bin/sh"). */
 ABX_FN bool proc_start(const ProcSpec *spec, pid_t *pid, Err *err) ABX_CHECK;
+
+/* No core file of this process: it holds keys from now on. */
+ABX_FN void proc_no_core(void);
 
 /* Open 0, 1 and 2 on /dev/null where this process was started without them:
  * any descriptor could become one of them otherwise. */

@@ -48,6 +48,8 @@
 #include "tree_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
+#include "epp_script.c"
+#include "epp_test.c"
 #include "args_test.c"
 #include "screen_test.c"
 #include "values_test.c"
@@ -68,6 +70,7 @@ int main(int argc, char **argv)
 {
     int failed = argc == 0;
 
+    epp_script_main(argc, argv);
     TEST_RUN(num);
     TEST_RUN(utf8);
     TEST_RUN(base64);
@@ -104,6 +107,7 @@ int main(int argc, char **argv)
     TEST_RUN(tree);
     TEST_RUN(refusal);
     TEST_RUN(execd);
+    TEST_RUN(epp);
     TEST_RUN(args);
     TEST_RUN(screen);
     TEST_RUN(values);
