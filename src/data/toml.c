@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "data/clean.h"
 #include <stdlib.h>
 
 /* The text is read into nodes, which are lists that can grow anywhere, since a
@@ -59,6 +60,7 @@ static bool toml__fail(TomlReader *r, const char *at, ErrKind kind, const char *
     size_t line, column;
 
     toml_position((Str){r->start, (size_t)(r->end - r->start)}, (size_t)(at - r->start), &line, &column);
+    name = clean_message(str_trim(name), NULL, 0, r->a);
     return err_set(r->err, kind, E0000, "line %zu, column %zu: %.*s%s%s", line, column, STR_ARG(name),
                    name.n ? " " : "", what);
 }

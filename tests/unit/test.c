@@ -20,6 +20,7 @@
 #include "time_test.c"
 #include "fs_test.c"
 #include "json_test.c"
+#include "toml_test.c"
 #include "pep440_test.c"
 #include "dotenv_test.c"
 #include "clean_test.c"
@@ -79,6 +80,7 @@ int main(int argc, char **argv)
     TEST_RUN(time);
     TEST_RUN(fs);
     TEST_RUN(json);
+    TEST_RUN(toml);
     TEST_RUN(pep440);
     TEST_RUN(dotenv);
     TEST_RUN(clean);

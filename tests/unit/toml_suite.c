@@ -10,6 +10,7 @@
 #include "base/str.c"
 #include "base/num.c"
 #include "base/utf8.c"
+#include "data/clean.c"
 #include "data/json.c"
 #include "data/toml.c"
 
