@@ -28,6 +28,8 @@
 #include "os/tty.c"
 #include "os/env.c"
 #include "os/fs.c"
+#include "os/folder.c"
+#include "os/lock.c"
 #include "os/random.c"
 /* data: formats, no I/O */
 #include "data/json.c"
@@ -106,6 +108,8 @@
 #include "host/settings.c"
 #include "host/registry.c"
 #include "host/tree.c"
+#include "host/receipt.c"
+#include "host/store.c"
 /* api: abx.h, implemented */
 #include "api/error.c"
 #include "api/session.c"

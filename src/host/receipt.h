@@ -24,7 +24,7 @@ typedef struct ReceiptSource {
     ReceiptType type;
     Str path;                                   /* local, link */
     Str url, ref, commit, subdir;               /* git */
-    Str id, registry, archive_sha256;           /* catalog */
+    Str id, registry, archive_sha256;           /* catalog; an empty archive_sha256 is left out */
 } ReceiptSource;
 
 /* What a new receipt is made of. */
@@ -34,26 +34,35 @@ typedef struct ReceiptNew {
     ReceiptTrust    trust;
     Str             tree_sha256;                /* empty for a link */
     Str             installed_at;               /* YYYY-MM-DDTHH:MM:SSZ */
-    const Json     *installed_by;               /* kept by an update; NULL: this host */
+    const Json     *installed_by;               /* kept by an update; NULL, or no object with something in it: this host */
 } ReceiptNew;
 
-ABX_FN void receipt_write(const ReceiptNew *r, Buf *to);
+/* The document in the order in which `install` prints it. */
+ABX_SET void receipt_print(const ReceiptNew *r, JsonOut *w);
 
-/* The same document in the order in which `install` prints it. */
-ABX_FN void receipt_print(const ReceiptNew *r, JsonOut *w);
+/* The same as the file holds it. */
+ABX_SET void receipt_write(const ReceiptNew *r, Arena scratch, Buf *to);
+
+/* An old document with another source.archive_sha256, as the file holds it;
+ * its source is an object (3.8, catalog). */
+ABX_SET void receipt_rewrite(const Json *doc, Str archive_sha256, Arena scratch, Buf *to);
+
+/* The source alone, as an object. */
+ABX_SET void receipt_source(const ReceiptSource *s, JsonOut *w);
 
 typedef struct Receipt {
     const Json   *doc;                          /* the whole object */
     Str           text;                         /* its bytes, as they lay on the disk */
     Str           id, version, tree_sha256, trust;
-    ReceiptSource source;
+    ReceiptSource source;                       /* of a type that nobody knows: RECEIPT_LOCAL */
     const Json   *consented;
 } Receipt;
 
 /* False: there is none (missing, unreadable, not UTF-8, no JSON, no object).
  * Fields are not checked: what is not there is empty. */
-ABX_FN bool receipt_read(const char *folder, Arena *a, Receipt *out);
+ABX_SET bool receipt_read(const char *folder, Arena *a, Receipt *out);
 
-ABX_FN Str receipt_trust_word(ReceiptTrust trust);
+/* "local", "pinned", "unpinned", "link" */
+ABX_SET Str receipt_trust_word(ReceiptTrust trust);
 
 #endif

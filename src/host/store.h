@@ -2,15 +2,34 @@
  *
  *     Store s = store_make(home, &a);
  *     StoreLock lock;
+ *     StoreChange change;
  *     if (!store_lock(&s, cancel_fd, &lock, err)) ...
- *     store_put(...), store_remove(...), store_back(...)
+ *     if (store_put(&lock, id, &tree, receipt, &change, err)) {
+ *         if (good) store_keep(&lock, &change); else store_undo(&lock, &change, err);
+ *     }
  *     store_unlock(&lock);
  *
  * Crash-safe: whenever the process or the machine stops, a plugin is the old
- * one or the new one, whole, with its receipt and its data. Changes are renames
- * within the store; what a change left behind lies in .staging and .trash and
- * goes, when it is older than 300 s, with the lock held. Before a change counts
- * the file system is flushed once (syncfs).
+ * one or the new one, whole, with its receipt and its data, for every host that
+ * reads the store, at that instant and without repair:
+ *
+ *   - a tree is written beside the store's plugins, flushed (one syncfs for all
+ *     of it), and then exchanged with the old one by renameat2(RENAME_EXCHANGE);
+ *   - the folder `data` cannot move in the same instant. So the new tree has a
+ *     link `data` that leads to the old tree's folder from the place where that
+ *     is about to be, and after the exchange the link and the folder change
+ *     places. Both hosts' digests pass over it.
+ *
+ * Where a file system has no exchange, the old tree is first renamed to
+ * .trash/.swap-ID. A crash right there leaves no plugin: the next one who takes
+ * the lock, and any abx that looks for the plugin, puts it back first.
+ *
+ * What is abx's own, and passed over by the other hosts: .previous/ID, the tree
+ * before the last change; .files/ID-DIGEST, the hash of each file of a tree;
+ * .lock-abx-* (os/lock.h). What is to be deleted is first renamed to
+ * .trash/.gone-*. Leftovers in .staging and .trash go when they are older than
+ * 300 s, with the lock held; data that another host's crash left there is put
+ * back, and never deleted.
  *
  * Memory: paths in the arena of store_make().
  */
@@ -19,7 +38,7 @@
 
 #include "host/receipt.h"
 #include "host/tree.h"
-#include "os/clock.h"
+#include "os/lock.h"
 
 typedef struct Store {
     Str    home;                /* ~/.abx, or ABX_HOME */
@@ -27,50 +46,86 @@ typedef struct Store {
     Arena *a;
 } Store;
 
-ABX_FN Store store_make(Str home, Arena *a);
-ABX_FN const char *store_path(const Store *s, Str id, const char *name);    /* root/id, or root/id/name when name is not NULL */
+ABX_SET Store store_make(Str home, Arena *a);
+ABX_SET const char *store_path(const Store *s, Str id, const char *name);    /* root/id, or root/id/name when name is not NULL */
 
 /* Ids of what is installed, sorted (1.1): *ids in the arena. Nothing there is
  * an empty list; a store that cannot be read is E8010. */
-ABX_FN bool store_ids(const Store *s, const Str **ids, size_t *n, Err *err) ABX_CHECK;
+ABX_SET bool store_ids(const Store *s, const Str **ids, size_t *n, Err *err) ABX_CHECK;
 
-/* The receipt of an installed plugin. False: not installed. */
-ABX_FN bool store_receipt(const Store *s, Str id, Arena *a, Receipt *out);
+/* The receipt of an installed plugin, with the id that it is installed under.
+ * False: not installed. */
+ABX_SET bool store_receipt(const Store *s, Str id, Arena *a, Receipt *out);
+
+/* There is something under this id, installed or not (data that was kept). */
+ABX_SET bool store_has(const Store *s, Str id);
 
 /* Where the files of a plugin are: its folder in the store, or where a link points. */
-ABX_FN const char *store_files(const Store *s, const Receipt *r);
+ABX_SET const char *store_files(const Store *s, const Receipt *r);
 
 /* The folder `data`, made with mode 0700, absolute. */
-ABX_FN bool store_data(const Store *s, Str id, const char **path, Err *err) ABX_CHECK;
+ABX_SET bool store_data(const Store *s, Str id, const char **path, Err *err) ABX_CHECK;
 
 /* 1.4: E8001 not installed, E8011 changed; a link passes. */
-ABX_FN bool store_check(const Store *s, Str id, Err *err) ABX_CHECK;
+ABX_SET bool store_check(const Store *s, Str id, Err *err) ABX_CHECK;
 
-typedef struct StoreLock { char *path; char *text; int64_t renewed; } StoreLock;
+/* ---- changing, with the lock held ---- */
+
+typedef struct StoreLock {
+    const Store *store;
+    int          root;
+    Lock         lock;
+} StoreLock;
 
 /* 1.5, with row 19: up to 10 s. E8010: somebody else works. ERR_CANCELLED.
- * Sweeps .staging and .trash. */
-ABX_FN bool store_lock(const Store *s, int cancel_fd, StoreLock *out, Err *err) ABX_CHECK;
-ABX_FN void store_renew(StoreLock *l);          /* call now and then in long work: its time is renewed */
-ABX_FN void store_unlock(StoreLock *l);
+ * Makes the folders, puts right what a crash left, and sweeps. */
+ABX_SET bool store_lock(const Store *s, int cancel_fd, StoreLock *out, Err *err) ABX_CHECK;
+ABX_SET bool store_renew(StoreLock *l, Err *err) ABX_CHECK;     /* now and then in long work. E8010: it was taken over */
+ABX_SET void store_unlock(StoreLock *l);
 
 /* A change that can be taken back until it is kept. */
-typedef struct StoreChange { char *id, *trash, *final; bool had; } StoreChange;
+typedef struct StoreChange {
+    const char *id;
+    const char *old;            /* where the tree is that was there before, under root; NULL: there was none */
+    bool        rollback;
+} StoreChange;
 
 /* Put a tree (NULL: a link) with its receipt in place of what is there (3.6, 1
- * to 4). `data` moves along. With the lock held. */
-ABX_FN bool store_put(const Store *s, Str id, const Tree *t, Str receipt, StoreChange *out, Err *err) ABX_CHECK;
-ABX_FN bool store_undo(const Store *s, StoreChange *c, Err *err) ABX_CHECK;     /* 3.6, 5 */
-ABX_FN void store_keep(const Store *s, StoreChange *c);     /* the old tree becomes .previous/<id>, for rollback */
+ * to 4). `data` moves along. False: E8010, and nothing has changed. */
+ABX_SET bool store_put(StoreLock *l, Str id, const Tree *t, Str receipt, StoreChange *out, Err *err) ABX_CHECK;
 
-/* The tree before the last change, receipt included. False: E8001, there is
- * none; E8011, it is not what its receipt says. */
-ABX_FN bool store_rollback(const Store *s, Str id, StoreChange *out, Err *err) ABX_CHECK;
+/* Put the tree before the last change in place, receipt included; the one that
+ * was there becomes the previous one. False: E8001, there is none; E8011, it is
+ * not what its receipt says. */
+ABX_SET bool store_rollback(StoreLock *l, Str id, StoreChange *out, Err *err) ABX_CHECK;
 
-/* 3.11, 5: without purge `data` stays. Also removes .previous/<id>. */
-ABX_FN bool store_remove(const Store *s, Str id, bool purge, Err *err) ABX_CHECK;
+/* 3.6, 5. False: E8010, and where everything lies now. */
+ABX_SET bool store_undo(StoreLock *l, StoreChange *c, Err *err) ABX_CHECK;
 
-/* Rewrite the receipt alone, if it is still `old` (3.8, catalog). */
-ABX_FN bool store_rewrite(const Store *s, Str id, Str old, Str receipt, Err *err) ABX_CHECK;
+/* The old tree becomes .previous/ID, without its data. */
+ABX_SET void store_keep(StoreLock *l, StoreChange *c);
+
+/* 3.11, 5: without purge `data` stays. Also removes .previous/ID. */
+ABX_SET bool store_remove(StoreLock *l, Str id, bool purge, Err *err) ABX_CHECK;
+
+/* Replace the receipt alone, if it is still `old` (3.8, catalog). */
+ABX_SET bool store_rewrite(StoreLock *l, Str id, Str old, Str receipt, Err *err) ABX_CHECK;
+
+/* ---- what differs ---- */
+
+typedef enum StoreDiffers { STORE_CHANGED, STORE_ADDED, STORE_MISSING } StoreDiffers;
+typedef struct StoreFile { Str path; StoreDiffers how; } StoreFile;
+
+typedef struct StoreVerdict {
+    bool link;                  /* nothing to compare */
+    bool same;
+    bool listed;                /* who installed it left a list of its files, so these are known: */
+    const StoreFile *v;
+    size_t n;
+} StoreVerdict;
+
+/* Compare the tree with its receipt, file by file where abx installed it.
+ * False: E8001; E8011 for what cannot be hashed (a link in it). */
+ABX_SET bool store_verify(const Store *s, Str id, Arena *a, StoreVerdict *out, Err *err) ABX_CHECK;
 
 #endif

@@ -314,7 +314,7 @@ static ssize_t tree__some(const TreeWalk *w, int fd, char *to, size_t n, Err *er
 /* A source's file, all of it. */
 static bool tree__load(TreeWalk *w, int fd, const struct stat *st, Err *err)
 {
-    char   *to, one;
+    char   *to = NULL, one;
     int64_t left = st->st_size;
 
     if (st->st_nlink > 1)

@@ -46,7 +46,9 @@
 #include "manifest_test.c"
 #include "config_test.c"
 #include "settings_test.c"
+#include "lock_test.c"
 #include "tree_test.c"
+#include "store_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
 #include "epp_script.c"
@@ -106,7 +108,9 @@ int main(int argc, char **argv)
     TEST_RUN(manifest);
     TEST_RUN(config);
     TEST_RUN(settings);
+    TEST_RUN(lock);
     TEST_RUN(tree);
+    TEST_RUN(store);
     TEST_RUN(refusal);
     TEST_RUN(execd);
     TEST_RUN(epp);
