@@ -44,7 +44,9 @@ bool str_has(Str s, char c)
 
 Str str_from_to(Str s, size_t from, size_t to)
 {
-    return (Str){s.p + from, to - from};
+    str_skip(&s, from);
+    s.n = to - from;
+    return s;
 }
 
 static bool str__blank(char c)

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include "base/str.h"
+
 /* Unicode table 3-7: what may follow a first byte. */
 static const struct { unsigned char first, last, low, high, more; } utf8__rows[] = {
     {0xc2, 0xdf, 0x80, 0xbf, 1},
@@ -85,7 +87,7 @@ Str utf8_trim(Str s)
             to = s.n - rest.n;
         }
     }
-    return (Str){s.p + from, to - from};
+    return str_from_to(s, from, to);
 }
 
 size_t utf8_put(char out[static 4], uint32_t c)

@@ -761,7 +761,11 @@ bool toml_parse(Str text, Arena *a, const Toml **out, Err *err)
     if (text.n > LIMIT_TOML_BYTES)
         return err_set(err, ERR_LIMIT, E0000, "%zu bytes, more than %zu", text.n, LIMIT_TOML_BYTES);
     TomlReader r = {.start = text.p, .at = text.p, .end = text.p + text.n, .a = a, .err = err};
-    r.nodes = arena_make((LIMIT_TOML_VALUES + 100) * (sizeof(TomlNode) + 16));
+    /* A value has two bytes of text, but for arrays that are still open; and
+     * toml__decimal() wants some room. */
+    size_t values = text.n / 2 + LIMIT_TOML_DEPTH;
+    values = 8 + (values < LIMIT_TOML_VALUES ? values : LIMIT_TOML_VALUES);
+    r.nodes = arena_make(values * (sizeof(TomlNode) + 16) + LIMIT_TOML_DIGITS);
     r.text = buf_make(LIMIT_TOML_BYTES + 1);
     r.body = arena_new(&r.nodes, TomlNode);
     r.body->v.type = TOML_TABLE;

@@ -230,23 +230,6 @@ static void config_open_test(void **state)
     arena_free(&a);
 }
 
-/* What can stand before the colon, whether or not it is there. */
-static void config_ids_test(void **state)
-{
-    static const char *const good[] = {"ab", "a1", "a-b", "a-1", "opensandbox", "alicloud-container", "e2b", "cubesandbox",
-                                       "abcdefghijklmnopqrstuvwxyz-abcdefghijklm"};
-    static const char *const bad[] = {"", "a", "1a", "-a", "a-", "a--b", "A-b", "a_b", "a.b", "a b", "ab\n", "core",
-                                      "abx-x", "alicloud-x", "shortcutsx", "abcdefghijklmnopqrstuvwxyz-abcdefghijklmn"};
-
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(good); i++)
-        if (!registry__is_id(guard_copy(str_from(good[i]))))
-            fail_msg("%s", good[i]);
-    for (size_t i = 0; i < COUNT_OF(bad); i++)
-        if (registry__is_id(guard_copy(str_from(bad[i]))))
-            fail_msg("%s", bad[i]);
-}
-
 static void config_registry_test(void **state)
 {
     Arena       a = arena_make(1 << 20);
@@ -275,6 +258,5 @@ static const struct CMUnitTest config_tests[] = {
     cmocka_unit_test(config_layers_test),
     cmocka_unit_test(config_hostile_test),
     cmocka_unit_test_setup_teardown(config_open_test, fs_enter, fs_leave),
-    cmocka_unit_test(config_ids_test),
     cmocka_unit_test(config_registry_test),
 };
