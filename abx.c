@@ -104,12 +104,15 @@
 #include "host/keys.c"
 #include "host/vet.c"
 #include "host/config.c"
+#include "host/explain.c"
 #include "host/edit.c"
 #include "host/settings.c"
-#include "host/registry.c"
 #include "host/tree.c"
 #include "host/receipt.c"
 #include "host/store.c"
+#include "host/plugin.c"
+#include "host/registry.c"
+#include "host/doctor.c"
 /* api: abx.h, implemented */
 #include "api/error.c"
 #include "api/session.c"
@@ -121,6 +124,7 @@
 #include "api/plugins.c"
 #include "api/details.c"
 #include "api/providers.c"
+#include "api/configure.c"
 #include "api/version.c"
 #ifndef ABX_LIBRARY
 /* serve: what stands on abx.h besides the command line */
@@ -143,6 +147,7 @@
 #include "cli/cmd_file.c"
 #include "cli/cmd_provider.c"
 #include "cli/cmd_plugin.c"
+#include "cli/cmd_config.c"
 #include "cli/commands.c"
 #ifndef ABX_TEST
 #include "cli/main.c"

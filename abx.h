@@ -414,6 +414,61 @@ typedef struct abx_details {
  * both are there. id NULL: the default provider. */
 ABX_API const abx_details *abx_provider_details(abx_host *h, const char *id, abx_error *e);
 
+/* ---- configuration ----
+ *
+ * What `abx config …` does: looking at settings, and changing HOME/config.toml
+ * and, for secrets, HOME/.env, which the other hosts read too. All else in
+ * these files stays as it is, comments included.
+ *
+ * A key is that of a setting of the host ("http_timeout", "provider"), or of
+ * the provider in effect ("base_url"), or "providers.ID.KEY" of any provider. */
+
+typedef struct abx_setting {
+    const char *key;                /* "base_url" */
+    const char *full_key;           /* "providers.opensandbox.base_url": means the same with every provider */
+    const char *value;              /* NULL: unset. A secret as stars, but where `reveal` was asked for */
+    const char *json;               /* the same in JSON; NULL: unset */
+    const char *source;             /* override, environ, dotenv, toml, derived, default; "": unset */
+    const char *name;               /* the variable, or "table.key"; "" for the last two */
+    const char *file;               /* of dotenv and toml: the file; else "" */
+    int         secret;
+    int         own;                /* it is the provider's */
+    int         settable;           /* abx_config_set() takes it */
+} abx_setting;
+
+/* Calls `each` for every setting that there is with the provider in effect, set
+ * or not, `provider` first; nonzero from it ends this early. */
+ABX_API int abx_config_list(const abx_options *options, int reveal, int (*each)(void *ctx, const abx_setting *s),
+                            void *ctx, abx_error *e);
+
+/* Calls `each` once. E8002: there is no such setting. */
+ABX_API int abx_config_get(const abx_options *options, const char *key, int reveal,
+                           int (*each)(void *ctx, const abx_setting *s), void *ctx, abx_error *e);
+
+typedef struct abx_stored {
+    char file[4096];                /* where it is kept */
+    char name[256];                 /* the variable, or "table.key" */
+} abx_stored;
+
+/* `exposed`: the value stood where others can read it, as on a command line; a
+ * secret is refused then. What comes first all the same (the environment, …) is
+ * said by a notice. E8002: no such setting, a value that its type does not
+ * allow, a file that is not understood and stays as it is. E8001 and others:
+ * the default provider must be one that can be used. */
+ABX_API int abx_config_set(const abx_options *options, const char *key, const char *value, int exposed,
+                           abx_stored *stored, abx_error *e);
+/* *removed: it was there. */
+ABX_API int abx_config_unset(const abx_options *options, const char *key, abx_stored *stored, int *removed,
+                             abx_error *e);
+
+typedef struct abx_config_paths {
+    char home[4096];                /* ABX_HOME, else ~/.abx */
+    char config[4096];              /* config.toml in it */
+    char secrets[4096];             /* .env in it */
+} abx_config_paths;
+
+ABX_API int abx_config_files(const abx_options *options, abx_config_paths *out, abx_error *e);
+
 /* ---- version ---- */
 
 typedef struct abx_build {

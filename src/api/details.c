@@ -185,7 +185,7 @@ static bool details__find(abx_host *h, const char *id, abx_details *out, Err *er
             return false;
         id = arena_cstr(a, config_core(c, "provider", a).value);
     }
-    if (!registry_find(str_from(id), a, &row, err))
+    if (!registry_find(NULL, str_from(id), a, &row, err))
         return false;
     details__compiled(&row, a, out);
     return true;

@@ -4,11 +4,88 @@
 #include "api/session.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "host/plugin.h"
 #include "host/registry.h"
 
 #include <stdio.h>
 
 static const abx_options providers__none = {0};
+
+static abx_provider providers__compiled(const RegistryRow *row, Arena *a)
+{
+    abx_provider p = {
+        .id = arena_cstr(a, row->id), .name = arena_cstr(a, row->name),
+        .name_zh = row->name_zh.n ? arena_cstr(a, row->name_zh) : NULL, .version = ABX_VERSION, .kind = "builtin",
+        .trust = "builtin",
+    };
+
+    if (row->kind) {
+        p.features = row->kind->features;
+        p.feature_count = row->kind->feature_count;
+    } else {
+        p.error = "[E8004] this abx has no backend for it";
+    }
+    return p;
+}
+
+/* In the order of the registry, whatever order the manifest has. */
+static const char *const *providers__features(ManifestStrs s, Arena *a)
+{
+    const char **v = arena_array(a, s.n, sizeof *v);
+
+    for (size_t i = 0; i < s.n; i++) {
+        size_t k = i;
+        for (; k > 0 && manifest_feature_rank(str_from(v[k - 1])) > manifest_feature_rank(s.v[i]); k--)
+            v[k] = v[k - 1];
+        v[k] = arena_cstr(a, s.v[i]);
+    }
+    return v;
+}
+
+static abx_provider providers__plugin(const Plugin *p, Arena *a)
+{
+    const Manifest *m = &p->manifest;
+
+    return (abx_provider){
+        .id = arena_cstr(a, m->id), .name = arena_cstr(a, m->name), .name_zh = m->name_zh.n ? arena_cstr(a, m->name_zh) : NULL,
+        .version = arena_cstr(a, m->version), .kind = manifest_kind_word(m->kind).p,
+        .trust = arena_cstr(a, p->receipt.trust), .features = providers__features(m->features, a),
+        .feature_count = m->features.n,
+    };
+}
+
+/* Installed, and cannot be used: what is known of it, and why. */
+static abx_provider providers__unusable(const Store *s, Str id, const Err *err, Arena *a)
+{
+    Receipt r;
+    char    code[6];
+    bool    known = store_receipt(s, id, a, &r);
+    Str     hint = str_from(err->hint[0] ? err->hint : code_hint(err->code));
+
+    code_name(err->code, code);
+    return (abx_provider){
+        .id = arena_cstr(a, id), .version = known ? arena_cstr(a, r.version) : "", .kind = "exec",
+        .trust = known ? arena_cstr(a, r.trust) : "",
+        .error = arena_fmt(a, "[%s] %s%s%.*s", code, err->text, hint.n ? "\n" : "", STR_ARG(hint)).p,
+    };
+}
+
+static void providers__each(const Store *store, const Str *ids, size_t n, Str chosen,
+                            int (*each)(void *ctx, const abx_provider *p), void *ctx, Arena scratch)
+{
+    RegistryRow row;
+    Err         err;
+
+    for (size_t i = 0; i < n; i++) {
+        Arena        a = scratch;
+        bool         ok = registry_find(store, ids[i], &a, &row, &err);
+        abx_provider p = !ok ? providers__unusable(store, ids[i], &err, &a) :
+                         row.plugin ? providers__plugin(row.plugin, &a) : providers__compiled(&row, &a);
+        p.is_default = str_eq(ids[i], chosen);
+        if (each(ctx, &p) != 0)
+            return;
+    }
+}
 
 int abx_providers(const abx_options *options, int (*each)(void *ctx, const abx_provider *p), void *ctx, abx_error *e)
 {
@@ -17,27 +94,17 @@ int abx_providers(const abx_options *options, int (*each)(void *ctx, const abx_p
 
     SessionNotice notice = {options->notice, options->notice_ctx};
     Arena         a = arena_make(ARENA_COMMAND);
+    const Store  *store = session_store(options, &a);
+    const Str    *ids;
+    size_t        n;
     Err           err;
     Config       *c = session_config(options, &notice, &a, &err);
-    RegistryRow   row;
+    bool          ok = c && registry_ids(store, &a, &ids, &n, &err);
 
-    for (size_t i = 0; c && registry_row(i, &a, &row); i++) {
-        abx_provider p = {
-            .id = arena_cstr(&a, row.id), .name = arena_cstr(&a, row.name),
-            .name_zh = row.name_zh.n ? arena_cstr(&a, row.name_zh) : NULL, .version = ABX_VERSION,
-            .kind = "builtin", .trust = "builtin", .is_default = str_eq(row.id, config_core(c, "provider", &a).value),
-        };
-        if (row.kind) {
-            p.features = row.kind->features;
-            p.feature_count = row.kind->feature_count;
-        } else {
-            p.error = "[E8004] this abx has no backend for it";
-        }
-        if (each(ctx, &p) != 0)
-            break;
-    }
+    if (ok)
+        providers__each(store, ids, n, config_core(c, "provider", &a).value, each, ctx, a);
     arena_free(&a);
-    return c ? 0 : error_give(e, &err);
+    return ok ? 0 : error_give(e, &err);
 }
 
 int abx_default_provider(const abx_options *options, char id[64], char source[16], abx_error *e)

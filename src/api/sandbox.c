@@ -56,7 +56,7 @@ abx_sandbox *abx_attach(abx_session *s, const char *ref, abx_error *e)
     Str id;
     Err err;
 
-    if (!registry_ref(str_from(ref), str_from(s->id), &id, &err) || !sandbox__id_ok(id, &err)) {
+    if (!registry_ref(s->store, str_from(ref), str_from(s->id), &id, &err) || !sandbox__id_ok(id, &err)) {
         error_give(e, &err);
         return NULL;
     }

@@ -4,7 +4,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "host/plugin.h"
 #include "host/registry.h"
+#include "os/env.h"
 
 #include <stdio.h>
 
@@ -63,16 +65,32 @@ Config *session_config(const abx_options *o, SessionNotice *notice, Arena *a, Er
     return o->config_only ? config_load(&in, a) : config_open(&in, str_from(o->home), a);
 }
 
+Str session_home(const abx_options *o, Arena *a)
+{
+    return o->home ? arena_str(a, str_from(o->home)) : env_abx_home(a);
+}
+
+const Store *session_store(const abx_options *o, Arena *a)
+{
+    Str home = o->config_only ? (Str){0} : session_home(o, a);
+
+    if (!home.n)
+        return NULL;
+    Store *s = arena_new(a, Store);
+    *s = store_make(home, a);
+    return s;
+}
+
 /* The provider that the options, the reference or the configuration name. */
 static bool session__choose(abx_session *s, const abx_options *o, const Config *c, RegistryRow *row, Err *err)
 {
     Str  from_ref = {0}, id;
     bool chosen = o->provider && o->provider[0];
 
-    if (o->sandbox && !(chosen ? registry_ref(str_from(o->sandbox), str_from(o->provider), &id, err)
-                               : registry_split(str_from(o->sandbox), &from_ref, &id, err)))
+    if (o->sandbox && !(chosen ? registry_ref(s->store, str_from(o->sandbox), str_from(o->provider), &id, err)
+                               : registry_split(s->store, str_from(o->sandbox), &from_ref, &id, err)))
         return false;
-    return registry_find(from_ref.n ? from_ref : config_core(c, "provider", &s->own).value, &s->own, row, err);
+    return registry_find(s->store, from_ref.n ? from_ref : config_core(c, "provider", &s->own).value, &s->own, row, err);
 }
 
 /* A row that has no backend in this abx. */
@@ -85,19 +103,13 @@ static bool session__no_backend(const Config *c, const RegistryRow *row, Arena *
            err_hint(err, "Use one that works without a key: --provider opensandbox, with a server of your own.");
 }
 
-static bool session__open(abx_session *s, const abx_options *o, Err *err)
+static bool session__compiled(abx_session *s, const Config *c, const RegistryRow *row, const ProviderHost *host, Err *err)
 {
-    Config     *c = session_config(o, &s->notice, &s->own, err);
-    RegistryRow row;
-    Settings    settings;
+    Settings settings;
 
-    if (!c || !session__choose(s, o, c, &row, err))
-        return false;
-    s->id = arena_cstr(&s->own, row.id);
-    s->default_template = config_core(c, "default_template", &s->own).value;
-    if (!row.kind)
-        return session__no_backend(c, &row, &s->own, err);
-    if (!config_provider(c, &row.schema, &s->own, &settings, err))
+    if (!row->kind)
+        return session__no_backend(c, row, &s->own, err);
+    if (!config_provider(c, &row->schema, &s->own, &settings, err))
         return false;
 
     /* The keys that tune every provider come along as settings of its own. */
@@ -106,12 +118,27 @@ static bool session__open(abx_session *s, const abx_options *o, Err *err)
         all[i] = settings.v[i];
     all[settings.n] = (Pair){STR("http_timeout"), config_core(c, "http_timeout", &s->own).value};
     settings = (Settings){all, settings.n + 1};
+    return row->kind->open(settings, host, &s->provider, err);
+}
+
+static bool session__open(abx_session *s, const abx_options *o, Err *err)
+{
+    Config     *c = session_config(o, &s->notice, &s->own, err);
+    RegistryRow row;
+
+    s->store = session_store(o, &s->own);
+    if (!c || !session__choose(s, o, c, &row, err))
+        return false;
+    s->id = arena_cstr(&s->own, row.id);
+    s->default_template = config_core(c, "default_template", &s->own).value;
 
     ProviderHost host = {
         .cancel_fd = o->cancel_fd_set ? o->cancel_fd : -1, .notice = session_notice, .notice_ctx = &s->notice,
         .trace = o->trace, .trace_ctx = o->trace_ctx, .ca_file = arena_str(&s->own, str_from(o->ca_file)),
     };
-    return row.kind->open(settings, &host, &s->provider, err);
+    if (row.plugin)
+        return plugin_open(s->store, row.plugin, c, &host, &s->provider, err);
+    return session__compiled(s, c, &row, &host, err);
 }
 
 abx_session *abx_open(const abx_options *options, abx_error *e)

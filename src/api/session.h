@@ -4,6 +4,7 @@
 
 #include "abx.h"
 #include "host/config.h"
+#include "host/store.h"
 #include "provider/provider.h"
 
 enum { SESSION_TIMEOUT_S = 300 };   /* a sandbox lives so long when nobody said how long */
@@ -16,6 +17,7 @@ typedef struct SessionNotice {
 
 struct abx_session {
     Arena        own;           /* configuration and names, until the session is closed */
+    const Store *store;         /* NULL: none */
     Provider    *provider;
     const char  *id;            /* the provider's */
     Str          default_template;
@@ -37,6 +39,11 @@ ABX_FN void session_notice(void *ctx, Str line);
 
 /* The configuration that these options lead to, in the arena. NULL: *err. */
 ABX_FN Config *session_config(const abx_options *o, SessionNotice *notice, Arena *a, Err *err);
+
+/* The folder that these options mean; p NULL: there is none. The store in it, in
+ * the arena; NULL: there is none. */
+ABX_FN Str session_home(const abx_options *o, Arena *a);
+ABX_FN const Store *session_store(const abx_options *o, Arena *a);
 
 /* Pairs as the layers below take them; views into the caller's strings. False:
  * E8002, a pair without a key or without a value. */

@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include "cli/cmd_about.h"
+#include "cli/cmd_config.h"
 #include "cli/cmd_exec.h"
 #include "cli/cmd_file.h"
 #include "cli/cmd_plugin.h"
@@ -66,12 +67,20 @@ static const ArgOption commands__test[] = {
     {'o', ARG_LIST, true, "option", NULL, "KEY=VALUE", "a setting of the provider; KEY=@FILE or KEY=- for secrets"},
 };
 
+static const ArgOption commands__config[] = {
+    {0, ARG_FLAG, false, "show-secrets", NULL, NULL, "print secrets as they are, and not as stars"},
+};
+
 #define COMMANDS_OPTIONS(list) .options = commands__##list, .option_count = COUNT_OF(commands__##list)
 
 #define COMMANDS_ONE_WORD \
     "One COMMAND is a line for the shell of the sandbox; several words are a program\n" \
     "and its arguments, which arrive exactly. Options may stand behind ID, too; they\n" \
     "end at the first word there that is none, or at `--`.\n"
+
+#define COMMANDS_KEYS \
+    "KEY is a setting of abx (http_timeout, provider), one of the provider that is used\n" \
+    "(base_url; --provider ID chooses), or providers.ID.KEY.\n"
 
 static const ArgCommand commands__rows[] = {
     {"sandbox", "create", NULL, "make a sandbox that is ready for commands",
@@ -166,6 +175,32 @@ static const ArgCommand commands__rows[] = {
      "For hosts, not for people. The configuration comes in the first request, and\n"
      "from nowhere else: no environment, no file, no option.\n",
      "  abx provider serve opensandbox\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_plugin_serve},
+    {"config", "list", "ls", "list settings and their values", COMMANDS_KEYS "With -q names alone, also of what is not set.\n",
+     "  abx config list\n  abx --provider opensandbox --json config list\n", COMMANDS_OPTIONS(config), {{0}}, cmd_config_list},
+    {"config", "get", NULL, "show the value of a setting", COMMANDS_KEYS "Nothing is printed for one that is not set.\n",
+     "  abx config get http_timeout\n  abx config get providers.opensandbox.base_url\n", COMMANDS_OPTIONS(config),
+     {{PLACE_ONE, false, "KEY"}}, cmd_config_get},
+    {"config", "set", NULL, "set a setting, in ~/.abx",
+     COMMANDS_KEYS
+     "\n"
+     "VALUE - is standard input, @FILE the content of a file. A secret must be given in\n"
+     "one of these ways. It is kept in ~/.abx/.env, all else in ~/.abx/config.toml,\n"
+     "where everything that is not changed stays as it is, comments included. Both are\n"
+     "for you alone to read (mode 0600).\n",
+     "  abx config set http_timeout 60\n"
+     "  abx config set providers.opensandbox.base_url https://sandboxes.example.com\n"
+     "  pass show sandboxes | abx config set providers.opensandbox.api_key -\n", NULL, 0,
+     {{PLACE_ONE, false, "KEY"}, {PLACE_ONE, true, "VALUE"}}, cmd_config_set},
+    {"config", "unset", NULL, "take a setting out of ~/.abx", COMMANDS_KEYS, "  abx config unset http_timeout\n", NULL, 0,
+     {{PLACE_ONE, false, "KEY"}}, cmd_config_unset},
+    {"config", "explain", NULL, "show where each setting comes from",
+     "What comes first: options, the environment, ./.env, ~/.abx/.env, config.toml, what\n"
+     "is derived from other settings, defaults.\n"
+     "\n" COMMANDS_KEYS,
+     "  abx config explain\n  abx --json config explain http_timeout\n", NULL, 0, {{PLACE_MAYBE, false, "KEY"}},
+     cmd_config_explain},
+    {"config", "path", NULL, "show the path of config.toml", "With --json that of the file with the secrets, too.\n",
+     "  \"$EDITOR\" \"$(abx config path)\"\n", NULL, 0, {{0}}, cmd_config_path},
     {"", "agent", NULL, "the daemon inside a sandbox, by this same program",
      "Its words are its own, and it stands first: no global option goes in front.\n",
      "  abx agent serve --port 44772\n", NULL, 0, {{PLACE_WORDS, false, "WORD"}}, cmd_about_agent},

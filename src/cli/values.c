@@ -118,7 +118,7 @@ static bool values__is_secret(const char *key)
 }
 
 /* All of a descriptor into text, which has room for one byte more than the limit. */
-static bool values__drain(int fd, int cancel_fd, const char *name, Buf *text, Err *err)
+static bool values__drain(int fd, int cancel_fd, const char *what, const char *name, Buf *text, Err *err)
 {
     char *room = buf_room(text, LIMIT_SETTING + 1);
 
@@ -131,20 +131,21 @@ static bool values__drain(int fd, int cancel_fd, const char *name, Buf *text, Er
         if (n > 0)
             buf_grew(text, (size_t)n);
         else if (errno != EINTR && errno != EAGAIN)
-            return err_sys(err, errno, E8002, "--option: cannot read %s", name);
+            return err_sys(err, errno, E8002, "%s: cannot read %s", what, name);
     }
-    return err_set(err, ERR_LIMIT, E8002, "--option: %s holds more than %zu bytes", name, LIMIT_SETTING);
+    return err_set(err, ERR_LIMIT, E8002, "%s: %s holds more than %zu bytes", what, name, LIMIT_SETTING);
 }
 
 /* Its text, without the line end that editors and echo leave. */
-static bool values__read(int fd, int cancel_fd, const char *name, Arena *a, const char **out, Err *err)
+static bool values__read(int fd, int cancel_fd, const char *what, const char *name, Arena *a, const char **out,
+                         Err *err)
 {
     Buf  text = buf_make(LIMIT_SETTING + 1);
-    bool ok = values__drain(fd, cancel_fd, name, &text, err);
+    bool ok = values__drain(fd, cancel_fd, what, name, &text, err);
     Str  all = str_trim(buf_str(&text));
 
     if (ok && (str_has(all, '\0') || !utf8_valid(all)))
-        ok = err_set(err, ERR_INPUT, E8002, "--option: %s is no text", name);
+        ok = err_set(err, ERR_INPUT, E8002, "%s: %s is no text", what, name);
     if (ok)
         *out = arena_cstr(a, all);
     mem_wipe(text.p, text.n);
@@ -152,14 +153,15 @@ static bool values__read(int fd, int cancel_fd, const char *name, Arena *a, cons
     return ok;
 }
 
-static bool values__from_file(const char *path, int cancel_fd, Arena *a, const char **out, Err *err)
+static bool values__from_file(const char *path, int cancel_fd, const char *what, Arena *a, const char **out,
+                              Err *err)
 {
     /* Not to wait for a writer of a named pipe where no signal is seen. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (fd < 0)
-        return err_sys(err, errno, E8002, "--option: cannot open %s", path);
-    bool ok = values__read(fd, cancel_fd, path, a, out, err);
+        return err_sys(err, errno, E8002, "%s: cannot open %s", what, path);
+    bool ok = values__read(fd, cancel_fd, what, path, a, out, err);
     close(fd);
     return ok;
 }
@@ -191,10 +193,10 @@ bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out
             if (input)
                 return err_set(err, ERR_USAGE, E8002, "--option: only one setting can be read from standard input");
             input = true;
-            if (!values__read(STDIN_FILENO, cancel_fd, "standard input", a, &p->value, err))
+            if (!values__read(STDIN_FILENO, cancel_fd, "--option", "standard input", a, &p->value, err))
                 return false;
         } else if (p->value[0] == '@') {
-            if (!values__from_file(p->value + 1, cancel_fd, a, &p->value, err))
+            if (!values__from_file(p->value + 1, cancel_fd, "--option", a, &p->value, err))
                 return false;
         } else if (values__is_secret(p->key)) {
             err_set(err, ERR_USAGE, E8002, "--option: %s is a secret, and a command line can be read by others", p->key);
@@ -203,5 +205,17 @@ bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out
         }
     }
     *out = (ValuesPairs){pairs, n};
+    return true;
+}
+
+bool values_given(const char *what, const char *word, int cancel_fd, Arena *a, const char **out, bool *exposed, Err *err)
+{
+    *exposed = false;
+    if (strcmp(word, "-") == 0)
+        return values__read(STDIN_FILENO, cancel_fd, what, "standard input", a, out, err);
+    if (word[0] == '@')
+        return values__from_file(word + 1, cancel_fd, what, a, out, err);
+    *exposed = true;
+    *out = word;
     return true;
 }

@@ -33,6 +33,11 @@ ABX_FN bool values_env(const Args *args, Arena *a, ValuesPairs *out, Err *err) A
  * ways. ERR_CANCELLED: a signal came while it was read. */
 ABX_FN bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
 
+/* A value that is "-" for standard input, "@FILE", or the word itself, which
+ * others can read: *exposed. `what` is for messages. */
+ABX_FN bool values_given(const char *what, const char *word, int cancel_fd, Arena *a, const char **out, bool *exposed,
+                         Err *err) ABX_CHECK;
+
 /* One of the settings is read from standard input. */
 ABX_FN bool values_take_input(const Args *args, Arena *a);
 

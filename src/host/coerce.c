@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "data/json.h"
 #include <float.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- text ---- */
@@ -62,37 +61,18 @@ static bool coerce__int(Str s, Arena *a, Str *out)
     return true;
 }
 
-/* The shortest digits that are this number again; an exponent where there are
- * more than four zeros behind the point, or more than sixteen digits before it. */
 static Str coerce__real(double v, Arena *a)
 {
-    char   text[40], digits[20];
-    int    n = 0;
-
     if (v != v)
         return STR("nan");
     if (v > DBL_MAX || v < -DBL_MAX)
         return v < 0 ? STR("-inf") : STR("inf");
-    for (int precision = 0; precision < 17; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
-    char       *e = strchr(text, 'e');
-    int         exponent = atoi(e + 1);
-    const char *sign = text[0] == '-' ? "-" : "";
-    for (const char *p = text; p < e; p++)
-        if (*p >= '0' && *p <= '9')
-            digits[n++] = *p;
-    digits[n] = '\0';
-    if (exponent < -4 || exponent >= 16)
-        return arena_fmt(a, "%s%c%s%se%c%02d", sign, digits[0], n > 1 ? "." : "", digits + 1, exponent < 0 ? '-' : '+',
-                         abs(exponent));
-    if (exponent < 0)
-        return arena_fmt(a, "%s0.%.*s%s", sign, -exponent - 1, "000", digits);
-    if (n <= exponent + 1)
-        return arena_fmt(a, "%s%s%.*s.0", sign, digits, exponent + 1 - n, "000000000000000");
-    return arena_fmt(a, "%s%.*s.%s", sign, exponent + 1, digits, digits + exponent + 1);
+    Buf     text = buf_make(64);
+    JsonOut w = json_out(&text, JSON_COMPACT);
+    json_put_real(&w, v);
+    Str out = arena_str(a, buf_str(&text));
+    buf_free(&text);
+    return out;
 }
 
 static bool coerce__float(Str s, Arena *a, Str *out)

@@ -260,7 +260,7 @@ ConfigValue config_core(const Config *c, const char *key, Arena *a)
 {
     size_t i;
 
-    if (!keys_find(str_from(key), &i) || (i >= KEYS_GENERIC && i < KEYS_GENERIC + CONFIG_GENERIC))
+    if (!keys_find(str_from(key), &i))
         BUG("no such core key");
     return config__resolve(c, keys_core(i), (Str){0}, a);
 }

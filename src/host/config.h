@@ -121,8 +121,9 @@ typedef struct ConfigValue {
 } ConfigValue;
 
 /* A core key (specification of the provider host, 6.1), such as provider,
- * http_timeout or default_template; BUG for a key that is none, and for those
- * that a provider inherits. */
+ * http_timeout or default_template; BUG for a key that is none. Those that a
+ * provider inherits are answered without any provider's own variables, tables
+ * and defaults. */
 ABX_FN ConfigValue config_core(const Config *c, const char *key, Arena *a);
 
 /* One key of a provider, a field or an inherited one; unset for any other. */

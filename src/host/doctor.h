@@ -26,7 +26,7 @@ typedef struct DoctorReport {
 } DoctorReport;
 
 /* Never fails for what is wrong with the provider. */
-ABX_FN void doctor_run(const Store *s, const Config *c, Str id, bool handshake, const ProviderHost *host, Arena *a,
+ABX_SET void doctor_run(const Store *s, const Config *c, Str id, bool handshake, const ProviderHost *host, Arena *a,
                        DoctorReport *out);
 
 #endif

@@ -94,11 +94,24 @@ static size_t edit__last(const Toml *table, size_t end)
 
 /* ---- cutting ---- */
 
-/* One place of what is to go; `box` is the inline table around it, or NULL. */
+/* Of all that v is made of, what stands last: what goes from the back leaves a
+ * document behind, where a header without the one it builds on would not. */
+static const Toml *edit__latest(const Toml *v)
+{
+    const Toml *last = edit__scattered(v) ? NULL : v;
+
+    for (size_t i = 0; (v->header || edit__scattered(v)) && i < v->count; i++) {
+        const Toml *one = edit__latest(&v->items[i]);
+        if (!last || (one->key_at > last->key_at && (one->header || !v->header)))
+            last = one;
+    }
+    return last;
+}
+
+/* Without that; `box` is the inline table around it, or NULL. */
 static Str edit__cut_one(Str text, const Toml *v, const Toml *box, Arena *a)
 {
-    while (edit__scattered(v))
-        v = &v->items[0];
+    v = edit__latest(v);
     if (v->header)
         return edit__splice(text, edit__line_start(text, v->key_at), v->end, STR(""), a);
     if (!box)
@@ -112,12 +125,12 @@ static Str edit__cut_one(Str text, const Toml *v, const Toml *box, Arena *a)
 
 bool edit_cut(Str text, const EditPath *path, Arena *a, Str *out, Err *err)
 {
-    Arena scratch = arena_make(ARENA_COMMAND);      /* anew for each place */
-    Buf   now = buf_make(LIMIT_CONFIG + 1);
-    bool  ok;
+    Buf  now = buf_make(LIMIT_CONFIG + 1);
+    bool ok;
 
     buf_add(&now, text);
     for (;;) {
+        Arena       scratch = *a;       /* anew for each place */
         const Toml *v, *box = NULL;
         ok = edit__parse(now.over ? text : buf_str(&now), &scratch, &v, err);
         for (size_t i = 0; ok && v && i < path->n; i++) {
@@ -130,12 +143,10 @@ bool edit_cut(Str text, const EditPath *path, Arena *a, Str *out, Err *err)
         Str next = edit__cut_one(buf_str(&now), v, box, &scratch);
         buf_clear(&now);
         buf_add(&now, next);
-        arena_reset(&scratch);
     }
     if (ok)
         *out = arena_str(a, buf_str(&now));
     buf_free(&now);
-    arena_free(&scratch);
     return ok;
 }
 

@@ -13,13 +13,14 @@
 #include "host/manifest.h"
 #include "host/store.h"
 
-typedef struct Plugin {
+typedef struct Plugin Plugin;
+struct Plugin {
     Manifest     manifest;
     Receipt      receipt;
     const char  *files;         /* the folder its files are in */
     ManifestStrs inherit;       /* consented: declared, and in the receipt */
     ConfigSchema schema;
-} Plugin;
+};
 
 ABX_FN bool plugin_load(const Store *s, Str id, Arena *a, Plugin *out, Err *err) ABX_CHECK;
 

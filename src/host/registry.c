@@ -1,7 +1,9 @@
 #include "host/registry.h"
 
+#include "base/limits.h"
 #include "base/str.h"
-#include "host/manifest.h"
+#include "data/clean.h"
+#include "host/plugin.h"
 #include "provider/opensandbox.h"
 
 /* The built-in provider of all hosts. Its backend is not a part of this abx;
@@ -63,43 +65,118 @@ static const RegistryEntry *registry__entry(Str id)
     return NULL;
 }
 
-/* How alike two ids are: the letters they share, counted each as often as both
- * have it. Enough to see a slip of the finger. */
-static bool registry__alike(Str a, Str b)
+static bool registry__installed(const Store *s, Str id, Arena scratch)
 {
-    size_t left[256] = {0}, same = 0;
+    Receipt r;
 
-    for (size_t i = 0; i < a.n; i++)
-        left[(unsigned char)a.p[i]]++;
-    for (size_t i = 0; i < b.n; i++)
-        if (left[(unsigned char)b.p[i]] && left[(unsigned char)b.p[i]]--)
-            same++;
-    return a.n <= 40 && 10 * same >= 8 * (a.n > b.n ? a.n : b.n);
+    return s && manifest_is_id(id) && store_receipt(s, id, &scratch, &r);
 }
 
-static bool registry__unknown(Str id, Err *err)
+bool registry_ids(const Store *s, Arena *a, const Str **ids, size_t *n, Err *err)
 {
-    err_set(err, ERR_NOT_FOUND, E8001, "there is no provider \"%.*s\"", STR_ARG(id));
-    for (size_t i = 0; i < COUNT_OF(registry__entries); i++)
-        if (registry__alike(id, str_from(registry__entries[i].id)))
-            return err_hint(err, "Is \"%s\" meant? `abx provider list` shows all.", registry__entries[i].id);
+    const Str *installed = NULL;
+    size_t     count = 0, k = 0;
+
+    if (s && !store_ids(s, &installed, &count, err))
+        return false;
+    Str *v = arena_array(a, COUNT_OF(registry__entries) + count, sizeof *v);
+    *n = 0;
+    for (size_t i = 0; i < COUNT_OF(registry__entries); i++) {
+        Str id = str_from(registry__entries[i].id);
+        while (i > 0 && k < count && strcmp(installed[k].p, id.p) < 0)
+            v[(*n)++] = installed[k++];
+        if (i > 0 && k < count && str_eq(installed[k], id))
+            k++;
+        v[(*n)++] = id;
+    }
+    while (k < count)
+        v[(*n)++] = installed[k++];
+    *ids = v;
+    return true;
+}
+
+/* ---- what may have been meant ---- */
+
+/* The letters that two words share, as Ratcliff and Obershelp count them: those
+ * of the longest piece that is in both, then the same on its left and right. */
+static size_t registry__shared(Str a, Str b)
+{
+    size_t best = 0, at = 0, bt = 0;
+
+    for (size_t i = 0; i < a.n; i++)
+        for (size_t k = 0; k < b.n; k++) {
+            size_t n = 0;
+            while (i + n < a.n && k + n < b.n && a.p[i + n] == b.p[k + n])
+                n++;
+            if (n > best) {
+                best = n;
+                at = i;
+                bt = k;
+            }
+        }
+    if (best == 0)
+        return 0;
+    return best + registry__shared(str_from_to(a, 0, at), str_from_to(b, 0, bt)) +
+           registry__shared(str_from_to(a, at + best, a.n), str_from_to(b, bt + best, b.n));
+}
+
+/* The id that is most like this one, if any is much like it. */
+static Str registry__meant(const Store *s, Str id, Arena *a)
+{
+    const Str *ids;
+    size_t     n, best = 0, of = 1;
+    Str        meant = {0};
+    Err        unheard;
+
+    if (id.n > 100 || !registry_ids(s, a, &ids, &n, &unheard))
+        return meant;
+    for (size_t i = 0; i < n; i++) {
+        size_t shared = registry__shared(ids[i], id), all = ids[i].n + id.n;
+        if (10 * 2 * shared >= 6 * all && shared * of > best * all) {
+            best = shared;
+            of = all;
+            meant = ids[i];
+        }
+    }
+    return meant;
+}
+
+static bool registry__unknown(const Store *s, Str id, Err *err)
+{
+    static const char *const catalog[] = {"opensandbox", "cubesandbox", "e2b", "alicloud-container"};
+    Arena a = arena_make(ARENA_COMMAND);
+    Str   meant = registry__meant(s, id, &a);
+
+    err_set(err, ERR_NOT_FOUND, E8001, "there is no provider \"%.*s\"", STR_ARG(clean_message(id, NULL, 0, &a)));
+    if (meant.n)
+        err_hint(err, "Is \"%.*s\" meant? `abx provider list` shows all.", STR_ARG(meant));
+    else
+        err_hint(err, "`abx provider list` shows the providers there are, and `abx provider install` adds one.");
+    for (size_t i = 0; i < COUNT_OF(catalog); i++)
+        if (str_eq(id, str_from(catalog[i])))
+            err_hint(err, "It can be installed: abx provider install registry:%s", catalog[i]);
+    arena_free(&a);
     return false;
 }
 
-bool registry_find(Str id, Arena *a, RegistryRow *out, Err *err)
+/* ---- finding ---- */
+
+bool registry_find(const Store *s, Str id, Arena *a, RegistryRow *out, Err *err)
 {
     const RegistryEntry *e = registry__entry(id);
 
-    return e ? registry_row((size_t)(e - registry__entries), a, out) : registry__unknown(id, err);
+    if (registry__installed(s, id, *a)) {
+        Plugin *p = arena_new(a, Plugin);
+        if (!plugin_load(s, id, a, p, err))
+            return false;
+        *out = (RegistryRow){.id = p->manifest.id, .name = p->manifest.name, .name_zh = p->manifest.name_zh, .plugin = p,
+                             .schema = p->schema};
+        return true;
+    }
+    return e ? registry_row((size_t)(e - registry__entries), a, out) : registry__unknown(s, id, err);
 }
 
-/* What can stand in front of a colon: the built-in's own name is kept for it. */
-static bool registry__is_id(Str id)
-{
-    return registry__entry(id) || manifest_is_id(id);
-}
-
-bool registry_split(Str ref, Str *provider, Str *id, Err *err)
+bool registry_split(const Store *s, Str ref, Str *provider, Str *id, Err *err)
 {
     size_t colon = str_find(ref, ':');
 
@@ -109,22 +186,25 @@ bool registry_split(Str ref, Str *provider, Str *id, Err *err)
         return true;
     }
     Str prefix = {ref.p, colon};
-    if (!registry__is_id(prefix))
+    if (!registry__entry(prefix) && !manifest_is_id(prefix))
         return err_set(err, ERR_USAGE, E8002, "\"%.*s\": what stands before the colon is no provider id", STR_ARG(ref));
     if (colon + 1 == ref.n)
         return err_set(err, ERR_USAGE, E8002, "\"%.*s\": there is no sandbox id behind the colon", STR_ARG(ref));
-    if (!registry__entry(prefix))
-        return registry__unknown(prefix, err);
+    Arena scratch = arena_make(ARENA_COMMAND);
+    bool  there = registry__entry(prefix) || registry__installed(s, prefix, scratch);
+    arena_free(&scratch);
+    if (!there)
+        return registry__unknown(s, prefix, err);
     *provider = prefix;
     *id = str_from_to(ref, colon + 1, ref.n);
     return true;
 }
 
-bool registry_ref(Str ref, Str provider, Str *id, Err *err)
+bool registry_ref(const Store *s, Str ref, Str provider, Str *id, Err *err)
 {
     Str named, rest;
 
-    if (!registry_split(ref, &named, &rest, err))
+    if (!registry_split(s, ref, &named, &rest, err))
         return false;
     if (named.n && !str_eq(named, provider)) {
         err_set(err, ERR_USAGE, E8030, "\"%.*s\" belongs to %.*s, not to %.*s", STR_ARG(ref), STR_ARG(named),

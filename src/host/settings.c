@@ -150,6 +150,48 @@ static bool settings__can_hold(Str variable, Str value, Err *err)
     return !what || err_set(err, ERR_USAGE, E8002, "%.*s: a .env cannot hold %s", STR_ARG(variable), what);
 }
 
+static Str settings__no_variable(void *ctx, Str name)
+{
+    (void)ctx;
+    (void)name;
+    return (Str){0};
+}
+
+/* The bindings of other variables are the same ones in both. */
+static bool settings__same_others(Str variable, const DotenvSpan *x, size_t nx, const DotenvSpan *y, size_t ny)
+{
+    size_t i = 0, k = 0;
+
+    for (;;) {
+        while (i < nx && str_eq(x[i].key, variable))
+            i++;
+        while (k < ny && str_eq(y[k].key, variable))
+            k++;
+        if (i == nx || k == ny)
+            return i == nx && k == ny;
+        if (!str_eq(x[i++].key, y[k++].key))
+            return false;
+    }
+}
+
+/* A quote that somebody left open would find its end in a line of ours, and take
+ * with it what lies between. */
+static bool settings__reads_back(Str text, Str variable, Str value, const DotenvSpan *before, size_t n, Arena scratch,
+                                 Err *err)
+{
+    const DotenvSpan *after;
+    size_t            count;
+    Dotenv            d;
+
+    if (!dotenv_spans(text, &scratch, &after, &count, err) ||
+        !dotenv_parse(text, (DotenvLookup){settings__no_variable, NULL}, &scratch, &d, err))
+        return false;
+    const DotenvEntry *e = dotenv_get(&d, variable);
+    if (settings__same_others(variable, before, n, after, count) && (value.p ? e && str_eq(e->value, value) : !e))
+        return true;
+    return err_set(err, ERR_INPUT, E8002, "a quote is left open in it, so that nothing can be changed");
+}
+
 bool settings_env(Str text, Str variable, Str value, Arena *a, Str *out, bool *there, Err *err)
 {
     const DotenvSpan *spans;
@@ -169,18 +211,17 @@ bool settings_env(Str text, Str variable, Str value, Arena *a, Str *out, bool *t
     *there = last != SIZE_MAX;
     if (!value.p) {
         *out = settings__without(text, spans, goes, count, a);
-        return true;
+        return settings__reads_back(*out, variable, value, spans, count, *a, err);
     }
     Str line = settings__add(settings__add(variable, STR("="), a), dotenv_quote(value, a), a);
     line = settings__add(line, STR("\n"), a);
     if (last == SIZE_MAX) {
         *out = settings__add(text.n ? settings__ended(text, a) : text, line, a);
-        return true;
+    } else {    /* in place of the last one, which is the one that counts */
+        Str head = settings__without(str_from_to(text, 0, spans[last].from), spans, goes, last, a);
+        *out = settings__add(settings__add(head, line, a), str_from_to(text, spans[last].to, text.n), a);
     }
-    /* In place of the last one, which is the one that counts. */
-    Str head = settings__without(str_from_to(text, 0, spans[last].from), spans, goes, last, a);
-    *out = settings__add(settings__add(head, line, a), str_from_to(text, spans[last].to, text.n), a);
-    return true;
+    return settings__reads_back(*out, variable, value, spans, count, *a, err);
 }
 
 /* ---- files ---- */

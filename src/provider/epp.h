@@ -34,10 +34,10 @@ typedef struct EppSpec {
     void       *check_ctx;
 } EppSpec;
 
-ABX_SET bool epp_open(const EppSpec *spec, Settings s, const ProviderHost *host, Provider **out, Err *err) ABX_CHECK;
+ABX_FN bool epp_open(const EppSpec *spec, Settings s, const ProviderHost *host, Provider **out, Err *err) ABX_CHECK;
 
 /* Start it, shake hands, and end it: what doctor and an install do. `hint` of
  * the error is its stderr. */
-ABX_SET bool epp_handshake(Provider *p, Deadline d, Err *err) ABX_CHECK;
+ABX_FN bool epp_handshake(Provider *p, Deadline d, Err *err) ABX_CHECK;
 
 #endif

@@ -250,7 +250,7 @@ static Step epp_call__line(EppCalls *c, Str line, const EppWait *mine, const Epp
 /* Go through the lines that are there. */
 static Step epp_call__look(EppCalls *c, const EppWait *mine, const EppStream *of, const Json **doc, Err *err)
 {
-    Str line;
+    Str line = {0};
 
     while (epp_link_line(&c->link, &line)) {
         Step step = epp_call__line(c, line, mine, of, doc, err);

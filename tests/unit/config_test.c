@@ -241,13 +241,16 @@ static void config_registry_test(void **state)
     assert_true(registry_row(0, &a, &row) && str_eq(row.id, STR("alicloud-express")) && !row.kind);
     assert_true(registry_row(1, &a, &row) && str_eq(row.id, STR("opensandbox")) && str_eq(row.schema.id, row.id));
     assert_false(registry_row(2, &a, &row));
-    assert_true(registry_find(STR("opensandbox"), &a, &row, &err));
-    assert_false(registry_find(STR("opensandbx"), &a, &row, &err));
+    assert_true(registry_find(NULL, STR("opensandbox"), &a, &row, &err));
+    assert_false(registry_find(NULL, STR("opensandbx"), &a, &row, &err));
     assert_true(err.code == E8001 && strstr(err.hint, "\"opensandbox\"") && code_exit(err.code) == 4);
-    assert_true(!registry_find(STR(""), &a, &row, &err) && err.code == E8001 && !err.hint[0]);
-    assert_true(registry_ref(STR("opensandbox:a:b"), STR("opensandbox"), &id, &err) && str_eq(id, STR("a:b")));
-    assert_true(registry_ref(STR("a"), STR("opensandbox"), &id, &err) && str_eq(id, STR("a")));
-    assert_false(registry_ref(STR("opensandbox:a"), STR("alicloud-express"), &id, &err));
+    assert_true(!registry_find(NULL, STR(""), &a, &row, &err) && err.code == E8001 && strstr(err.hint, "provider list"));
+    assert_true(!registry_find(NULL, STR("e2b"), &a, &row, &err) && strstr(err.hint, "install registry:e2b"));
+    assert_true(!registry_find(NULL, STR("sandbox-open"), &a, &row, &err) && strstr(err.hint, "\"opensandbox\""));
+    assert_true(!registry_find(NULL, STR("sand"), &a, &row, &err) && !strstr(err.hint, "opensandbox"));
+    assert_true(registry_ref(NULL, STR("opensandbox:a:b"), STR("opensandbox"), &id, &err) && str_eq(id, STR("a:b")));
+    assert_true(registry_ref(NULL, STR("a"), STR("opensandbox"), &id, &err) && str_eq(id, STR("a")));
+    assert_false(registry_ref(NULL, STR("opensandbox:a"), STR("alicloud-express"), &id, &err));
     assert_true(err.code == E8030 && strstr(err.text, "belongs to opensandbox, not to alicloud-express"));
     arena_free(&a);
 }
