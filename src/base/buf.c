@@ -70,6 +70,10 @@ void buf_addf(Buf *b, const char *fmt, ...)
     va_end(again);
     if (n < 0)
         BUG("format");
+    if (n == 0) {
+        va_end(ap);
+        return;
+    }
     /* vsnprintf wants room for its NUL, which is not ours to keep. */
     char *to = b->limit - b->n < (size_t)n ? NULL : buf_room(b, (size_t)n);
     if (to && (size_t)n == b->cap - b->n) {

@@ -105,6 +105,39 @@
 #define LIMIT_SERVE_HELD    1000                /* calls that wait for one of these to end */
 #define LIMIT_SERVE_END_MS  2500                /* for clearing up at the end: hosts send SIGTERM after 3 s */
 #define LIMIT_SERVE_EXPORT  (10 << 20)          /* a file of a plugin, as hosts have it */
+/* Sources of plugins */
+#define LIMIT_ARCHIVE       ((int64_t)50 << 20) /* compressed, as the other hosts have it */
+#define LIMIT_ARCHIVE_BYTES ((int64_t)512 << 20)/* inflated: the tree's 50 MiB, headers, and what is passed over, such as .git */
+#define LIMIT_ARCHIVE_NAMES 65536               /* entries of any kind: folders and what is passed over are no files */
+#define LIMIT_TAR_EXTRA     ((size_t)256 << 10) /* a header for long names, or pax's: those with extended attributes have some KB */
+#define LIMIT_CATALOG       ((size_t)8 << 20)   /* an index: 200 bytes for each of 40000 providers */
+#define LIMIT_INDEX_MS      5000                /* its head, and a silence in it; */
+#define LIMIT_INDEX_ALL_MS  30000               /* all of it */
+#define LIMIT_CATALOG_MS    30000               /* the same of an archive */
+#define LIMIT_DOWNLOAD_MS   600000              /* 50 MiB at 90 KB a second */
+#define LIMIT_ERROR_URL     1024                /* an address in an error's text */
+#define LIMIT_SOURCE        4096                /* SOURCE, a ref or a sub-folder: PATH_MAX; no URL is longer */
+
+/* Git. A plugin has at most 2000 files and 50 MiB; its repository may have more. */
+#define LIMIT_GIT_REFS      ((size_t)64 << 20)  /* an advertisement in which all refs come: 800,000 of them */
+#define LIMIT_GIT_TREES     ((size_t)64 << 20)  /* a pack of one commit and its trees: Linux has 2.5 MB */
+#define LIMIT_GIT_BLOBS     ((size_t)56 << 20)  /* a pack of the plugin's files: what does not shrink grows by little */
+#define LIMIT_GIT_FULL      ((size_t)512 << 20) /* a pack of all files of a commit: Linux has 270 MB */
+#define LIMIT_GIT_INFLATED  ((uint64_t)3 << 30) /* what such a pack may become; below 4 GiB. Linux: 1.5 GB */
+#define LIMIT_GIT_SMALL     ((uint64_t)1 << 30) /* what the other two may become: 50 MiB, and bases of their deltas */
+#define LIMIT_GIT_SPOOL     ((size_t)4 << 20)   /* of a pack in memory; more goes to a temporary file */
+#define LIMIT_GIT_TREE      ((size_t)4 << 20)   /* one folder: 2000 files with the longest names are 600 KB */
+#define LIMIT_GIT_FOLDERS   8192                /* folders that are walked; those without a file have no end otherwise */
+#define LIMIT_GIT_PATH      4096                /* a path in a commit: PATH_MAX */
+#define LIMIT_GIT_ARENA     ((size_t)48 << 20)  /* reserved: 8192 folders and 2000 files with the longest paths */
+#define LIMIT_GIT_TAGS      8                   /* tags of tags */
+#define LIMIT_GIT_STDERR    ((size_t)4 << 10)   /* the end of what ssh or git-upload-pack say */
+#define LIMIT_GIT_MS        120000              /* one operation, as the other hosts have it */
+#define LIMIT_GIT_SILENCE_MS 30000              /* of which not a byte comes: servers show life every 5 s */
+#define LIMIT_PACK_OBJECTS  300000              /* in a pack: Linux has 90,000 */
+#define LIMIT_PACK_OBJECT   ((size_t)10 << 20)  /* a content that is made by a delta, or is its base: the largest file */
+#define LIMIT_PACK_KEEP     ((size_t)8 << 20)   /* contents kept while the deltas on them are resolved */
+#define LIMIT_PACK_CHAIN    4095                /* deltas on deltas: the most that git makes */
 
 /* The command line */
 #define LIMIT_SETTING       ((size_t)64 << 10)  /* a setting read from a file or standard input */

@@ -483,8 +483,9 @@ static void json__escape(Buf *to, uint32_t c)
     static const char bytes[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
     const char *name = c && c < 0x80 ? strchr(bytes, (int)c) : NULL;
 
+    /* Without printf: output of a command holds one of these a line. */
     if (name)
-        buf_addf(to, "\\%c", names[name - bytes]);
+        buf_add(to, (Str){(char[]){'\\', names[name - bytes]}, 2});
     else if (c < 0x10000)
         buf_addf(to, "\\u%04x", (unsigned)c);
     else

@@ -1,9 +1,22 @@
-/* tar.h - reads tar archives (POSIX ustar and pax, GNU long names), cut anywhere.
+/* tar.h - reads tar archives, cut anywhere: POSIX ustar and pax (IEEE 1003.1,
+ * pax), what came before them (v7), and GNU's long names and large numbers.
  *
  *     TarReader *r = tar_open();
- *     while ((step = tar_next(r, &in, &ev, err)) == STEP_DONE) ...
+ *     while (there are bytes `in`)
+ *         while ((step = tar_next(r, &in, &ev, err)) == STEP_DONE) ...
+ *     if (!tar_ended(r, err)) ...
  *
- * Memory: names in an event are good until the next call.
+ * Strict where readers differ: what has no correct checksum, a number that is
+ * none, an unknown type of entry, sparse files, parts of a larger archive, a
+ * global header that would name all files alike, and what follows the end are
+ * refused. An archive ends with a block of zero bytes; without one it was cut.
+ *
+ * Names and targets are what the archive says, any bytes at all: whether they
+ * may be used is the caller's to decide. What belongs to the links, folders and
+ * special files is nothing but their header.
+ *
+ * Memory: LIMIT_TAR_EXTRA at most. Names and bytes in an event are good until
+ * the next call.
  */
 #ifndef ABX_TAR_H
 #define ABX_TAR_H
@@ -21,16 +34,16 @@ typedef struct TarEvent {
     TarEventKind kind;
     TarType      type;          /* TAR_ENTRY */
     Str          name, target;
-    unsigned     mode;
-    int64_t      size;          /* of a TAR_FILE's content, which follows as TAR_BYTES */
-    Str          bytes;         /* TAR_BYTES: a view into the input */
+    unsigned     mode;          /* 0 … 07777 */
+    int64_t      size;          /* of a TAR_FILE's content, which follows as TAR_BYTES; else 0 */
+    Str          bytes;         /* TAR_BYTES: a view into the input, never empty */
 } TarEvent;
 
 ABX_FN TarReader *tar_open(void);
 ABX_FN void tar_close(TarReader *r);                /* NULL is fine */
 
 /* STEP_DONE: *ev is what came next. STEP_MORE: *in is used up. STEP_ERR:
- * ERR_INPUT or ERR_LIMIT, E0000. */
+ * ERR_INPUT or ERR_LIMIT, E0000; every later call says the same. */
 ABX_FN Step tar_next(TarReader *r, Str *in, TarEvent *ev, Err *err) ABX_CHECK;
 
 /* The input ended here. False: in the middle. */

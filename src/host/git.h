@@ -21,7 +21,7 @@ typedef struct GitGot {
 
 /* E8010: no such repository, ref, folder; a broken answer; a limit. E8012: what
  * cannot be proved. */
-ABX_FN bool git_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, GitGot *out, Err *err) ABX_CHECK;
+ABX_SET bool git_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, GitGot *out, Err *err) ABX_CHECK;
 
 /* Only where a ref points: for `update --check`. */
 ABX_SET bool git_resolve(const SourceRef *ref, const SourceHost *host, Arena *a, Str *commit, Err *err) ABX_CHECK;

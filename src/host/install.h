@@ -2,6 +2,8 @@
  * section 3), in the exact order of its checks.
  *
  * The person is asked through a callback, so nothing here prints or reads.
+ * Nothing of a plugin is run before its tree is in place; then `verify` runs
+ * it, with the lock held, and what fails there is taken back.
  *
  * Memory: results in the arena.
  */
@@ -18,13 +20,14 @@ typedef struct InstallPlan {
     Str             tree_sha256;
     ReceiptTrust    trust;
     Str             commit;             /* git: what would be pinned */
+    const Json     *consented;          /* the manifest's summary, as the receipt will hold it */
     const Str      *changes;            /* aspects that differ from the old receipt */
     size_t          change_count;
     const Receipt  *old;                /* NULL: nothing is replaced */
 } InstallPlan;
 
 /* The plan as the JSON document of 3.5. */
-ABX_FN void install_plan(const InstallPlan *p, JsonOut *w);
+ABX_SET void install_plan(const InstallPlan *p, JsonOut *w);
 
 typedef struct InstallHost {
     SourceHost source;
@@ -39,7 +42,7 @@ typedef struct InstallHost {
 
 typedef struct InstallAsk {
     SourceAsk source;
-    Str       sha256;                   /* p NULL: not given */
+    Str       sha256;                   /* of the tree; p NULL: not given */
     bool      link, force, yes, allow_unpinned;
 } InstallAsk;
 
@@ -48,7 +51,9 @@ typedef struct Installed {
     Buf  receipt;                       /* as `install --json` prints it: a JSON object, no line feed; buf_free() */
 } Installed;
 
-ABX_FN bool install_add(const Store *s, const InstallAsk *ask, const InstallHost *host, Arena *a, Installed *out,
+/* False, in the order of 3.4: E8001, E8002, E8010, E8012, E8014, E8013, E8011,
+ * E8003. The store is as it was then. */
+ABX_SET bool install_add(const Store *s, const InstallAsk *ask, const InstallHost *host, Arena *a, Installed *out,
                         Err *err) ABX_CHECK;
 
 typedef struct UpdateAsk {
@@ -62,16 +67,18 @@ typedef struct Updated {
     size_t     change_count;
     Str        status;                  /* bundled, pinned, up-to-date, available, updated */
     Str        message;                 /* p NULL: none */
-    const Json *receipt;                /* catalog, updated; NULL: none */
+    const Json *receipt;                /* catalog, updated: in the order in which it is printed; NULL: none */
 } Updated;
 
-ABX_FN bool install_update(const Store *s, Str id, const UpdateAsk *ask, const InstallHost *host, Arena *a,
+/* 3.8. False: E8010, E8001, E8012, E8013, E8014, E8002. */
+ABX_SET bool install_update(const Store *s, Str id, const UpdateAsk *ask, const InstallHost *host, Arena *a,
                            Updated *out, Err *err) ABX_CHECK;
 
 /* 3.11 without the settings, which are settings.h's. E8003, E8001, E8010. */
-ABX_FN bool install_remove(const Store *s, Str id, bool purge, int cancel_fd, Err *err) ABX_CHECK;
+ABX_SET bool install_remove(const Store *s, Str id, bool purge, int cancel_fd, Err *err) ABX_CHECK;
 
-/* Back to the tree before the last change; verified like an install. */
-ABX_FN bool install_rollback(const Store *s, Str id, const InstallHost *host, Arena *a, Installed *out, Err *err) ABX_CHECK;
+/* Back to the tree before the last change, without its data; verified like an
+ * install. E8001, E8011, E8010. */
+ABX_SET bool install_rollback(const Store *s, Str id, const InstallHost *host, Arena *a, Installed *out, Err *err) ABX_CHECK;
 
 #endif

@@ -143,6 +143,8 @@ bool store_data(const Store *s, Str id, const char **path, Err *err)
     const char *data = store_path(s, id, "data");
     struct stat st;
 
+    if (lstat(data, &st) != 0)
+        store__heal(s, id);
     if (mkdir(data, 0700) != 0 && errno != EEXIST)
         return err_sys(err, errno, E8010, "cannot make the folder %s", data);
     (void)chmod(data, 0700);
@@ -239,9 +241,12 @@ static void store__unswap(StoreLock *l, Str name)
     if (folder_move(l->root, old, l->root, store__name(s, "", id, NULL)) != EEXIST)
         return;
     store__settle(l, data);
-    if (store__type(l->root, data) == 0)
-        (void)renameat(l->root, store__name(s, ".trash/", name, "data"), l->root, data);
-    store__delete(l, old);
+    /* onto nothing, or an empty folder that somebody made meanwhile */
+    (void)renameat(l->root, store__name(s, ".trash/", name, "data"), l->root, data);
+    if (S_ISDIR(store__type(l->root, store__name(s, ".trash/", name, "data"))))
+        (void)folder_move(l->root, old, l->root, store__fresh(s, ".trash/", id));   /* as store__rescue() keeps it */
+    else
+        store__delete(l, old);
 }
 
 /* "ID-xxxxxxxx" and "ID-data-xxxxxxxx": whose leftover it is. */
@@ -499,20 +504,13 @@ static bool store__write(int folder, const char *name, Str text, Err *err)
     return sys == 0 || err_sys(err, sys, E8010, "cannot write %s", name);
 }
 
-/* .files/ID-DIGEST: "sha256  x path", a line for each file; a path ends in NUL
- * and LF, for it may hold an LF. */
+/* .files/ID-DIGEST. */
 static bool store__list(StoreLock *l, Str id, const Tree *t, Err *err)
 {
     Buf  text = buf_make(t->paths + t->n * 80 + 1);
     char hex[TREE_HEX];
 
-    for (size_t i = 0; i < t->n; i++) {
-        for (size_t k = 0; k < SHA256_SIZE; k++)
-            buf_addf(&text, "%02x", t->v[i].sha256[k]);
-        buf_addf(&text, "  %c ", t->v[i].executable ? 'x' : '-');
-        buf_add(&text, t->v[i].path);
-        buf_add(&text, (Str){"\0\n", 2});
-    }
+    listing_write(t, &text);
     tree_digest(t, hex);
     bool ok = store__write(l->root, arena_fmt(l->store->a, ".files/%.*s-%s", STR_ARG(id), hex).p, buf_str(&text), err);
     buf_free(&text);
@@ -684,88 +682,26 @@ bool store_rewrite(StoreLock *l, Str id, Str old, Str receipt, Err *err)
 
 /* ---- what differs ---- */
 
-typedef struct StoreSum { Str path; bool executable; unsigned char sha256[SHA256_SIZE]; } StoreSum;
-typedef struct StoreSums { StoreSum *v; size_t n; Arena *a; } StoreSums;
-
-static void store__seen(void *ctx, Str path, bool executable, const unsigned char sha256[static SHA256_SIZE])
+/* The listing that was left of the tree with this digest. */
+static bool store__listing(const Store *s, Str id, Str digest, Arena *a, Listing *out)
 {
-    StoreSums *sums = ctx;
-
-    if (sums->n == LIMIT_TREE_FILES)
-        return;
-    StoreSum *one = &sums->v[sums->n++];
-    *one = (StoreSum){.path = arena_str(sums->a, path), .executable = executable};
-    memcpy(one->sha256, sha256, SHA256_SIZE);
-}
-
-static StoreSums store__sums(Arena *a)
-{
-    return (StoreSums){.v = arena_array(a, LIMIT_TREE_FILES, sizeof(StoreSum)), .a = a};
-}
-
-/* One line of a list (see store__list) from the front of *text. */
-static bool store__line(Str *text, StoreSums *to)
-{
-    enum { PATH_AT = TREE_HEX - 1 + 4 };
-    size_t end = text->n > PATH_AT ? str_find(str_from_to(*text, PATH_AT, text->n), '\0') + PATH_AT : text->n;
-    Str    sum;
-
-    if (end + 1 >= text->n || text->p[end + 1] != '\n' || to->n == LIMIT_TREE_FILES ||
-        !hex_decode(to->a, str_from_to(*text, 0, TREE_HEX - 1), &sum))
-        return false;
-    store__seen(to, str_from_to(*text, PATH_AT, end), text->p[TREE_HEX + 1] == 'x', (const unsigned char *)sum.p);
-    str_skip(text, end + 2);
-    return true;
-}
-
-/* The list of the tree whose digest is `want`; one that does not have that
- * digest itself is none. */
-static bool store__listed(const Store *s, Str id, Str want, Arena *a, StoreSums *out)
-{
-    Buf    text = buf_make(LIMIT_TREE_PATHS + (size_t)LIMIT_TREE_FILES * 80);
-    Sha256 outer = sha256_make();
-    char   hex[TREE_HEX];
-    Str    raw, rest;
-    Err    err;
+    Buf  text = buf_make(LIMIT_TREE_PATHS + (size_t)LIMIT_TREE_FILES * 80);
+    Str  raw;
+    Err  err;
     /* The receipt says it: it must not lead elsewhere. */
-    bool   ok = want.n == TREE_HEX - 1 && hex_decode(a, want, &raw) &&
-                fs_read(store_path(s, STR(".files"), arena_fmt(a, "%.*s-%.*s", STR_ARG(id), STR_ARG(want)).p), &text, &err);
+    bool ok = digest.n == TREE_HEX - 1 && hex_decode(a, digest, &raw) &&
+              fs_read(store_path(s, STR(".files"), arena_fmt(a, "%.*s-%.*s", STR_ARG(id), STR_ARG(digest)).p), &text, &err) &&
+              listing_read(buf_str(&text), digest, a, out);
 
-    *out = store__sums(a);
-    rest = buf_str(&text);
-    while (ok && rest.n)
-        ok = store__line(&rest, out);
     buf_free(&text);
-    for (size_t i = 0; ok && i < out->n; i++)
-        tree_digest_file(&outer, out->v[i].path, out->v[i].executable, out->v[i].sha256);
-    tree_digest_end(&outer, hex);
-    return ok && str_eq(str_from(hex), want);
-}
-
-/* Both are in byte order of their paths. */
-static void store__compare(const StoreSums *was, const StoreSums *is, Arena *a, StoreVerdict *out)
-{
-    StoreFile *v = arena_array(a, was->n + is->n, sizeof *v);
-    size_t     i = 0, k = 0;
-
-    while (i < was->n || k < is->n) {
-        const StoreSum *x = i < was->n ? &was->v[i] : NULL, *y = k < is->n ? &is->v[k] : NULL;
-        int order = !x ? 1 : !y ? -1 : strcmp(x->path.p, y->path.p);
-        i += order <= 0;
-        k += order >= 0;
-        if (order != 0)
-            v[out->n++] = order < 0 ? (StoreFile){x->path, STORE_MISSING} : (StoreFile){y->path, STORE_ADDED};
-        else if (x->executable != y->executable || memcmp(x->sha256, y->sha256, SHA256_SIZE) != 0)
-            v[out->n++] = (StoreFile){x->path, STORE_CHANGED};
-    }
-    out->v = v;
+    return ok;
 }
 
 bool store_verify(const Store *s, Str id, Arena *a, StoreVerdict *out, Err *err)
 {
-    Receipt   r;
-    StoreSums was, is = store__sums(a);
-    char      hex[TREE_HEX];
+    Receipt r;
+    Listing was, is = listing_make(a);
+    char    hex[TREE_HEX];
 
     *out = (StoreVerdict){0};
     if (!store_receipt(s, id, a, &r))
@@ -773,11 +709,11 @@ bool store_verify(const Store *s, Str id, Arena *a, StoreVerdict *out, Err *err)
     out->link = out->same = str_eq(r.trust, STR("link"));
     if (out->link)
         return true;
-    if (!tree_digest_of(store_path(s, id, NULL), store__seen, &is, hex, err))
+    if (!tree_digest_of(store_path(s, id, NULL), listing_seen, &is, hex, err))
         return err_wrap(err, "the files of `%.*s` are not those that were installed", STR_ARG(id));
     out->same = str_eq(r.tree_sha256, str_from(hex));
-    out->listed = out->same || store__listed(s, id, r.tree_sha256, a, &was);
+    out->listed = out->same || store__listing(s, id, r.tree_sha256, a, &was);
     if (!out->same && out->listed)
-        store__compare(&was, &is, a, out);
+        out->v = listing_compare(&was, &is, a, &out->n);
     return true;
 }

@@ -36,6 +36,7 @@
 #ifndef ABX_STORE_H
 #define ABX_STORE_H
 
+#include "host/listing.h"
 #include "host/receipt.h"
 #include "host/tree.h"
 #include "os/lock.h"
@@ -113,14 +114,11 @@ ABX_SET bool store_rewrite(StoreLock *l, Str id, Str old, Str receipt, Err *err)
 
 /* ---- what differs ---- */
 
-typedef enum StoreDiffers { STORE_CHANGED, STORE_ADDED, STORE_MISSING } StoreDiffers;
-typedef struct StoreFile { Str path; StoreDiffers how; } StoreFile;
-
 typedef struct StoreVerdict {
     bool link;                  /* nothing to compare */
     bool same;
     bool listed;                /* who installed it left a list of its files, so these are known: */
-    const StoreFile *v;
+    const ListingDiff *v;
     size_t n;
 } StoreVerdict;
 

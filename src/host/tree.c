@@ -115,7 +115,7 @@ static bool tree__reserved(Str path, Err *err)
     return true;
 }
 
-bool tree_add(Tree *t, Str path, bool executable, int64_t size, char **bytes, Err *err)
+static bool tree__fits(const Tree *t, Str path, int64_t size, Err *err)
 {
     if (t->n == LIMIT_TREE_FILES)
         return err_set(err, ERR_LIMIT, E8010, "more than %d files", LIMIT_TREE_FILES);
@@ -125,18 +125,30 @@ bool tree_add(Tree *t, Str path, bool executable, int64_t size, char **bytes, Er
         return tree__refuse(err, path, "larger than 10 MiB");
     if (size > LIMIT_TREE_BYTES - t->total)
         return err_set(err, ERR_LIMIT, E8010, "more than 50 MiB in all files together");
-    if (path.n > LIMIT_TREE_PATHS - t->paths)
-        return err_set(err, ERR_LIMIT, E8010, "more than %zu bytes in all paths together", LIMIT_TREE_PATHS);
+    return path.n <= LIMIT_TREE_PATHS - t->paths ||
+           err_set(err, ERR_LIMIT, E8010, "more than %zu bytes in all paths together", LIMIT_TREE_PATHS);
+}
+
+bool tree_take(Tree *t, Str path, bool executable, Str bytes, Err *err)
+{
+    if (!tree__fits(t, path, (int64_t)bytes.n, err))
+        return false;
     if (t->n == t->cap) {
         t->cap = t->cap ? 2 * t->cap : 64;
         t->v = mem_grow(t->v, t->cap, sizeof *t->v);
     }
-    *bytes = arena_alloc(&t->own, (size_t)size);
-    t->v[t->n++] = (TreeFile){.path = arena_str(&t->own, path), .executable = executable,
-                              .bytes = {*bytes, (size_t)size}};
-    t->total += size;
+    t->v[t->n++] = (TreeFile){.path = arena_str(&t->own, path), .executable = executable, .bytes = bytes};
+    t->total += (int64_t)bytes.n;
     t->paths += path.n;
     return true;
+}
+
+bool tree_add(Tree *t, Str path, bool executable, int64_t size, char **bytes, Err *err)
+{
+    if (!tree__fits(t, path, size, err))
+        return false;
+    *bytes = arena_alloc(&t->own, (size_t)size);
+    return tree_take(t, path, executable, (Str){*bytes, (size_t)size}, err);
 }
 
 const TreeFile *tree_find(const Tree *t, Str path)

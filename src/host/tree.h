@@ -53,6 +53,10 @@ ABX_SET bool tree_path(Str path, Err *err) ABX_CHECK;
  * file or of the tree, and more files than the limit are refused here. */
 ABX_SET bool tree_add(Tree *t, Str path, bool executable, int64_t size, char **bytes, Err *err) ABX_CHECK;
 
+/* The same for a content that is there already, in t->own or somewhere that
+ * outlives the tree. */
+ABX_SET bool tree_take(Tree *t, Str path, bool executable, Str bytes, Err *err) ABX_CHECK;
+
 /* The file at exactly this path, or NULL. */
 ABX_SET const TreeFile *tree_find(const Tree *t, Str path);
 

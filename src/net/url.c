@@ -239,6 +239,73 @@ Url url_join(const Url *base, Str path, Str query, Arena *a)
     return url;
 }
 
+/* Without "." and ".." (RFC 3986, 5.2.4). The path begins with a slash. */
+static Str url__no_dots(Str path, Arena *a)
+{
+    char  *p = arena_alloc(a, path.n + 2);
+    size_t n = 0;
+    Str    part;
+    bool   last;
+
+    str_skip(&path, 1);
+    while (str_cut(&path, '/', &part)) {
+        last = path.p == NULL;
+        bool up = str_eq(part, STR("..")), here = str_eq(part, STR("."));
+        while (up && n && p[--n] != '/')
+            ;
+        if (!up && !here) {
+            p[n++] = '/';
+            if (part.n)
+                memcpy(p + n, part.p, part.n);
+            n += part.n;
+        } else if (last) {
+            p[n++] = '/';
+        }
+    }
+    return (Str){n ? p : "/", n ? n : 1};
+}
+
+static bool url__has_scheme(Str ref)
+{
+    size_t colon = str_find(ref, ':');
+
+    for (size_t i = 0; i < colon; i++)
+        if (!url__alnum(ref.p[i]) && ref.p[i] != '+' && ref.p[i] != '-' && ref.p[i] != '.')
+            return false;
+    return colon && colon < ref.n;
+}
+
+bool url_resolve(const Url *base, Str ref, Arena *a, Url *out, Err *err)
+{
+    Str path = base->path, query = {0}, whole = ref;
+
+    if (ref.n > LIMIT_URL)
+        return url__bad(err, "it is too long");
+    if (!url__has_scheme(ref)) {
+        size_t question = str_find(ref, '?');
+        if (question < ref.n)
+            query = str_from_to(ref, question, ref.n);
+        ref.n = question;
+        if (str_starts(ref, STR("//"))) {
+            whole = arena_fmt(a, "%.*s:%.*s%.*s", STR_ARG(base->scheme), (int)ref.n, ref.p, (int)query.n, query.p ? query.p : "");
+            return url_parse(whole, a, out, err);
+        }
+        size_t dir = path.n;
+        while (dir && path.p[dir - 1] != '/')
+            dir--;
+        if (ref.n && ref.p[0] != '/')
+            path = arena_fmt(a, "%.*s%.*s", (int)dir, path.p, (int)ref.n, ref.p);
+        else if (ref.n)
+            path = ref;
+        else if (!query.p && base->query.p)
+            query = arena_fmt(a, "?%.*s", (int)base->query.n, base->query.p);
+        path = url__no_dots(path, a);
+        whole = arena_fmt(a, "%.*s://%.*s%.*s%.*s", STR_ARG(base->scheme), STR_ARG(url_authority(base, a)), (int)path.n, path.p,
+                          (int)query.n, query.p ? query.p : "");
+    }
+    return url_parse(whole, a, out, err);
+}
+
 Str url_encode(Str raw, Arena *a)
 {
     static const char digits[] = "0123456789ABCDEF";

@@ -38,6 +38,10 @@ ABX_FN Str url_text(const Url *u, Arena *a);
  * between them, and `query` (without "?", or p NULL). */
 ABX_FN Url url_join(const Url *base, Str path, Str query, Arena *a);
 
+/* What `ref` means where `base` was read (RFC 3986, 5.2): a whole URL, or one
+ * relative to it. False: as url_parse(). */
+ABX_FN bool url_resolve(const Url *base, Str ref, Arena *a, Url *out, Err *err) ABX_CHECK;
+
 /* Percent-encode everything but unreserved characters: fit for a path segment
  * and for a query value. */
 ABX_FN Str url_encode(Str raw, Arena *a);

@@ -27,14 +27,19 @@ static Str env__passwd_home(Arena *a)
     return str_from(found->pw_dir);
 }
 
+Str env_home(Arena *a)
+{
+    Str home = env_get("HOME");
+
+    return home.n ? arena_str(a, home) : env__passwd_home(a);
+}
+
 Str env_abx_home(Arena *a)
 {
     Str home = env_get("ABX_HOME");
 
     if (home.n)
         return arena_str(a, home);
-    home = env_get("HOME");
-    if (home.n == 0)
-        home = env__passwd_home(a);
+    home = env_home(a);
     return home.n ? arena_fmt(a, "%s/.abx", home.p) : (Str){0};
 }

@@ -6,6 +6,7 @@
 #include "os/random.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -65,6 +66,25 @@ bool fs_make_dir(const char *path, Err *err)
     if (mkdir(path, 0700) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
         return true;
     return fs__failed(err, errno, "make the folder", path);
+}
+
+FsType fs_type(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return FS_NOTHING;
+    return S_ISDIR(st.st_mode) ? FS_FOLDER : S_ISREG(st.st_mode) ? FS_FILE : FS_OTHER;
+}
+
+bool fs_real(const char *path, Arena *a, Str *out, Err *err)
+{
+    char real[PATH_MAX];
+
+    if (!realpath(path, real))
+        return fs__failed(err, errno, "find", path);
+    *out = arena_str(a, str_from(real));
+    return true;
 }
 
 /* "DIR/.abx-" and 32 digits, beside the file. */

@@ -81,12 +81,12 @@ class Host:
 
     def call(self, method, **params):
         answer = self.ask(method, **params)
-        assert "error" not in answer, answer
+        assert "error" not in answer, str(answer)[:1000]
         return answer["result"]
 
     def fail(self, method, **params):
         answer = self.ask(method, **params)
-        assert "result" not in answer, answer
+        assert "result" not in answer, str(answer)[:1000]
         return answer["error"]
 
     def start(self, sandbox, *argv, **more):

@@ -234,6 +234,8 @@ static void store_odd_test(void **state)
          "test $(cat demo/data/s) = s -a -z \"$(ls -A .trash)\""},
         {"cp -r demo .trash/.swap-demo; rm -r demo/data; ln -s ../.trash/.swap-demo/data demo/data", "demo", "2",
          "test $(cat demo/data/s) = s -a -z \"$(ls -A .trash)\" -a ! -h demo/data"},
+        {"cp -r demo .trash/.swap-demo; echo new > demo/data/s", "demo", "2",
+         "test $(cat demo/data/s) = new -a $(cat .trash/demo-*/data/s) = s -a ! -e .trash/.swap-demo"},
         {"mkdir .trash/.swap-Bad", "demo", "2", "true"},
         /* another host's uninstall knows nothing of .previous and .files */
         {"rm -r demo", "", NULL, "test -z \"$(ls -A .previous .files | grep -v :)\""},

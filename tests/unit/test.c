@@ -24,6 +24,9 @@
 #include "pep440_test.c"
 #include "dotenv_test.c"
 #include "clean_test.c"
+#include "pktline_test.c"
+#include "object_test.c"
+#include "pack_test.c"
 #include "casefold_test.c"
 #include "url_test.c"
 #include "glob_test.c"
@@ -38,6 +41,7 @@
 #include "roots_test.c"
 #endif
 #include "inflate_test.c"
+#include "tar_test.c"
 #include "tls_test.c"
 #include "multipart_test.c"
 #include "proc_test.c"
@@ -45,10 +49,15 @@
 #include "agent_test.c"
 #include "manifest_test.c"
 #include "config_test.c"
+#include "gittalk_test.c"
 #include "settings_test.c"
 #include "lock_test.c"
 #include "tree_test.c"
+#include "receipt_test.c"
 #include "store_test.c"
+#include "install_test.c"
+#include "archive_test.c"
+#include "source_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
 #include "epp_script.c"
@@ -86,6 +95,9 @@ int main(int argc, char **argv)
     TEST_RUN(pep440);
     TEST_RUN(dotenv);
     TEST_RUN(clean);
+    TEST_RUN(pktline);
+    TEST_RUN(object);
+    TEST_RUN(pack);
     TEST_RUN(casefold);
     TEST_RUN(url);
     TEST_RUN(glob);
@@ -100,6 +112,7 @@ int main(int argc, char **argv)
     TEST_RUN(roots);
 #endif
     TEST_RUN(inflate);
+    TEST_RUN(tar);
     TEST_RUN(tls);
     TEST_RUN(multipart);
     TEST_RUN(proc);
@@ -107,10 +120,15 @@ int main(int argc, char **argv)
     TEST_RUN(agent);
     TEST_RUN(manifest);
     TEST_RUN(config);
+    TEST_RUN(gittalk);
     TEST_RUN(settings);
     TEST_RUN(lock);
     TEST_RUN(tree);
+    TEST_RUN(receipt);
     TEST_RUN(store);
+    TEST_RUN(install);
+    TEST_RUN(archive);
+    TEST_RUN(source);
     TEST_RUN(refusal);
     TEST_RUN(execd);
     TEST_RUN(epp);

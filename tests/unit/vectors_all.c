@@ -9,6 +9,7 @@
 #include "manifest_vectors.c"
 #include "refs_vectors.c"
 #include "settings_vectors.c"
+#include "sources_vectors.c"
 #include "tree_vectors.c"
 #include "versions_vectors.c"
 
@@ -23,6 +24,7 @@ static const VectorFile vectors_files[] = {
     {"sanitize", sanitize_vector},
     {"sets", sets_vector},
     {"settings_edit", settings_vector},
+    {"sources", sources_vector},
     {"tree_digest", tree_digest_vector},
     {"versions", versions_vector},
     {NULL, NULL},
