@@ -166,9 +166,9 @@ static const ArgCommand commands__rows[] = {
      "  abx provider export opensandbox ./opensandbox\n", NULL, 0,
      {{PLACE_ONE, false, "ID"}, {PLACE_ONE, true, "DIR"}}, cmd_plugin_export},
     {"provider", "test", NULL, "run the contract kit against a provider",
-     "18 tests, each with sandboxes of its own that are removed again. A test is skipped\n"
-     "when the provider does not declare what it needs. The last line counts them; the\n"
-     "exit status is 1 when one failed.\n",
+     "18 tests, each with a sandbox of its own that is removed again. One is skipped\n"
+     "when the provider does not declare what it needs. The last line counts them;\n"
+     "the exit status is 1 when one failed.\n",
      "  abx provider test opensandbox -o base_url=http://127.0.0.1:8080\n", COMMANDS_OPTIONS(test),
      {{PLACE_ONE, false, "ID"}}, cmd_plugin_test},
     {"provider", "serve", NULL, "be the plugin: speak EPP/1 on standard input and output",

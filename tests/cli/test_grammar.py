@@ -172,7 +172,7 @@ def test_on_a_terminal_nothing_steers_it(abx, tmp_path):
 
 COMMANDS = ["sandbox create", "sandbox list", "sandbox info", "sandbox exec", "sandbox shell-stream", "sandbox upload",
             "sandbox download", "sandbox pause", "sandbox resume", "sandbox timeout", "sandbox url", "sandbox kill",
-            "provider list", "provider info", "provider default", "agent", "version", "help"]
+            "provider list", "provider info", "provider default", "provider export", "provider test", "provider serve", "agent", "version", "help"]
 TOPICS = ["exit-codes", "environment", "output", "providers"]
 
 
