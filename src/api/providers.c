@@ -70,20 +70,23 @@ static abx_provider providers__unusable(const Store *s, Str id, const Err *err, 
     };
 }
 
+/* Each in an arena of its own: manifests can be large, and plugins many. */
 static void providers__each(const Store *store, const Str *ids, size_t n, Str chosen,
-                            int (*each)(void *ctx, const abx_provider *p), void *ctx, Arena scratch)
+                            int (*each)(void *ctx, const abx_provider *p), void *ctx)
 {
-    RegistryRow row;
-    Err         err;
+    bool go_on = true;
 
-    for (size_t i = 0; i < n; i++) {
-        Arena        a = scratch;
-        bool         ok = registry_find(store, ids[i], &a, &row, &err);
-        abx_provider p = !ok ? providers__unusable(store, ids[i], &err, &a) :
+    for (size_t i = 0; i < n && go_on; i++) {
+        Arena       a = arena_make(ARENA_COMMAND);
+        Store       own = store ? store_make(store->home, &a) : (Store){0};
+        RegistryRow row;
+        Err         err;
+        bool        ok = registry_find(store ? &own : NULL, ids[i], &a, &row, &err);
+        abx_provider p = !ok ? providers__unusable(&own, ids[i], &err, &a) :
                          row.plugin ? providers__plugin(row.plugin, &a) : providers__compiled(&row, &a);
         p.is_default = str_eq(ids[i], chosen);
-        if (each(ctx, &p) != 0)
-            return;
+        go_on = each(ctx, &p) == 0;
+        arena_free(&a);
     }
 }
 
@@ -102,7 +105,7 @@ int abx_providers(const abx_options *options, int (*each)(void *ctx, const abx_p
     bool          ok = c && registry_ids(store, &a, &ids, &n, &err);
 
     if (ok)
-        providers__each(store, ids, n, config_core(c, "provider", &a).value, each, ctx, a);
+        providers__each(store, ids, n, config_core(c, "provider", &a).value, each, ctx);
     arena_free(&a);
     return ok ? 0 : error_give(e, &err);
 }

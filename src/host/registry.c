@@ -65,11 +65,17 @@ static const RegistryEntry *registry__entry(Str id)
     return NULL;
 }
 
-static bool registry__installed(const Store *s, Str id, Arena scratch)
+static bool registry__installed(const Store *s, Str id)
 {
     Receipt r;
 
-    return s && manifest_is_id(id) && store_receipt(s, id, &scratch, &r);
+    if (!s || !manifest_is_id(id))
+        return false;
+    Arena a = arena_make(ARENA_COMMAND);
+    Store own = store_make(s->home, &a);    /* what it looks at is not kept */
+    bool  is = store_receipt(&own, id, &a, &r);
+    arena_free(&a);
+    return is;
 }
 
 bool registry_ids(const Store *s, Arena *a, const Str **ids, size_t *n, Err *err)
@@ -165,7 +171,7 @@ bool registry_find(const Store *s, Str id, Arena *a, RegistryRow *out, Err *err)
 {
     const RegistryEntry *e = registry__entry(id);
 
-    if (registry__installed(s, id, *a)) {
+    if (registry__installed(s, id)) {
         Plugin *p = arena_new(a, Plugin);
         if (!plugin_load(s, id, a, p, err))
             return false;
@@ -190,10 +196,7 @@ bool registry_split(const Store *s, Str ref, Str *provider, Str *id, Err *err)
         return err_set(err, ERR_USAGE, E8002, "\"%.*s\": what stands before the colon is no provider id", STR_ARG(ref));
     if (colon + 1 == ref.n)
         return err_set(err, ERR_USAGE, E8002, "\"%.*s\": there is no sandbox id behind the colon", STR_ARG(ref));
-    Arena scratch = arena_make(ARENA_COMMAND);
-    bool  there = registry__entry(prefix) || registry__installed(s, prefix, scratch);
-    arena_free(&scratch);
-    if (!there)
+    if (!registry__entry(prefix) && !registry__installed(s, prefix))
         return registry__unknown(s, prefix, err);
     *provider = prefix;
     *id = str_from_to(ref, colon + 1, ref.n);

@@ -14,14 +14,15 @@ static const EditPath fuzz_edit__paths[] = {
 static bool fuzz_edit__same(const Toml *a, const Toml *b, const EditPath *path, size_t depth);
 
 /* All of a is in b, but for the end of the path. A table that is not there is
- * as one without members. */
-static bool fuzz_edit__within(const Toml *a, const Toml *b, const EditPath *path, size_t depth)
+ * as one without members. `missing`: look at what is not in b alone. */
+static bool fuzz_edit__within(const Toml *a, const Toml *b, const EditPath *path, size_t depth, bool missing)
 {
     for (size_t i = 0; i < a->count; i++) {
-        bool on = path && str_eq(a->keys[i], path->part[depth]);
-        if (on && depth + 1 == path->n)
+        bool        on = path && str_eq(a->keys[i], path->part[depth]);
+        const Toml *other = b ? toml_get_str(b, a->keys[i]) : NULL;
+        if ((on && depth + 1 == path->n) || (missing && other))
             continue;
-        if (!fuzz_edit__same(&a->items[i], b ? toml_get_str(b, a->keys[i]) : NULL, on ? path : NULL, depth + 1))
+        if (!fuzz_edit__same(&a->items[i], other, on ? path : NULL, depth + 1))
             return false;
     }
     return true;
@@ -30,11 +31,11 @@ static bool fuzz_edit__within(const Toml *a, const Toml *b, const EditPath *path
 static bool fuzz_edit__same(const Toml *a, const Toml *b, const EditPath *path, size_t depth)
 {
     if (path && (!b || !a))
-        return (a ? a : b)->type == TOML_TABLE && fuzz_edit__within(a ? a : b, NULL, path, depth);
+        return (a ? a : b)->type == TOML_TABLE && fuzz_edit__within(a ? a : b, NULL, path, depth, false);
     if (!a || !b || a->type != b->type)
         return false;
     if (a->type == TOML_TABLE)
-        return fuzz_edit__within(a, b, path, depth) && fuzz_edit__within(b, a, path, depth);
+        return fuzz_edit__within(a, b, path, depth, false) && fuzz_edit__within(b, a, path, depth, true);
     if (a->type != TOML_ARRAY)
         return a->boolean == b->boolean && a->integer == b->integer && str_eq(a->text, b->text);
     for (uint32_t i = 0; i < a->count; i++)

@@ -58,6 +58,7 @@
 #include "install_test.c"
 #include "archive_test.c"
 #include "source_test.c"
+#include "plugin_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
 #include "epp_script.c"
@@ -122,6 +123,7 @@ int main(int argc, char **argv)
     TEST_RUN(config);
     TEST_RUN(gittalk);
     TEST_RUN(settings);
+    TEST_RUN(plugin);
     TEST_RUN(lock);
     TEST_RUN(tree);
     TEST_RUN(receipt);
