@@ -13,6 +13,7 @@
 #include "base/utf8.c"
 #include "base/base64.c"
 #include "base/hex.c"
+#include "base/cpu.c"
 #include "base/sha1.c"
 #include "base/sha256.c"
 #include "base/time.c"

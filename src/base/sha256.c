@@ -1,7 +1,7 @@
 #include "base/sha256.h"
 
+#include "base/cpu.h"
 #ifdef __x86_64__
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -102,30 +102,12 @@ static void sha256__native(uint32_t h[static 8], const unsigned char *p, size_t 
     _mm_storeu_si128((__m128i *)(void *)h, _mm_blend_epi16(feba, dchg, 0xf0));
     _mm_storeu_si128((__m128i *)(void *)(h + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
-
-static bool sha256__has_native(void)
-{
-    unsigned a, b, c, d, most, sse;
-
-    __cpuid(0, most, b, c, d);
-    if (most < 7)
-        return false;
-    __cpuid(1, a, b, sse, d);
-    __cpuid_count(7, 0, a, b, c, d);
-    return (b & bit_SHA) && (sse & bit_SSE4_1);
-}
 #endif
 
 static void sha256__blocks(uint32_t h[static 8], const unsigned char *p, size_t blocks)
 {
 #ifdef __x86_64__
-    /* Asked once: in a virtual machine cpuid costs as much as hashing 50 KiB.
-     * Threads would find the same answer. */
-    static signed char native = -1;
-
-    if (native < 0)
-        native = sha256__has_native();
-    if (native) {
+    if (cpu_has_sha()) {
         sha256__native(h, p, blocks);
         return;
     }

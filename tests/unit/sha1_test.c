@@ -63,7 +63,25 @@ static void sha1_lengths_test(void **state)
     sha1_check(&all, "bbd580c3a0c872a603baa084a09981df9eb680e5");
 }
 
+/* The processor's instructions, where it has them, and the other way give the same. */
+static void sha1_plain_test(void **state)
+{
+    unsigned char bytes[SHA1_BLOCK * 5];
+    uint32_t      one[5] = {1, 2, 3, 4, 5}, two[5] = {1, 2, 3, 4, 5};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * i + 7 * i);
+    for (size_t blocks = 1; blocks <= 5; blocks++) {
+        for (size_t i = 0; i < blocks; i++)
+            sha1__plain(one, bytes + SHA1_BLOCK * i);
+        sha1__blocks(two, (const unsigned char *)guard_copy((Str){(char *)bytes, SHA1_BLOCK * blocks}).p, blocks);
+        assert_memory_equal(one, two, sizeof one);
+    }
+}
+
 static const struct CMUnitTest sha1_tests[] = {
     cmocka_unit_test(sha1_vectors_test),
     cmocka_unit_test(sha1_lengths_test),
+    cmocka_unit_test(sha1_plain_test),
 };
