@@ -59,6 +59,8 @@
 #include "archive_test.c"
 #include "source_test.c"
 #include "plugin_test.c"
+#include "catalog_test.c"
+#include "forge_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
 #include "epp_script.c"
@@ -131,6 +133,8 @@ int main(int argc, char **argv)
     TEST_RUN(install);
     TEST_RUN(archive);
     TEST_RUN(source);
+    TEST_RUN(catalog);
+    TEST_RUN(forge);
     TEST_RUN(refusal);
     TEST_RUN(execd);
     TEST_RUN(epp);

@@ -134,9 +134,46 @@ static void url_loopback_test(void **state)
     arena_free(&a);
 }
 
+/* RFC 3986, 5.4, without what has a fragment, and some of ours. */
+static void url_resolve_test(void **state)
+{
+    static const struct { const char *ref, *want; } rows[] = {
+        {"g", "http://a/b/c/g"}, {"./g", "http://a/b/c/g"}, {"g/", "http://a/b/c/g/"}, {"/g", "http://a/g"}, {"//g", "http://g/"},
+        {"?y", "http://a/b/c/d;p?y"}, {"g?y", "http://a/b/c/g?y"}, {";x", "http://a/b/c/;x"}, {"g;x", "http://a/b/c/g;x"},
+        {"g;x?y", "http://a/b/c/g;x?y"}, {"", "http://a/b/c/d;p?q"}, {".", "http://a/b/c/"}, {"./", "http://a/b/c/"},
+        {"..", "http://a/b/"}, {"../", "http://a/b/"}, {"../g", "http://a/b/g"}, {"../..", "http://a/"}, {"../../", "http://a/"},
+        {"../../g", "http://a/g"}, {"../../../g", "http://a/g"}, {"../../../../g", "http://a/g"}, {"/./g", "http://a/g"},
+        {"/../g", "http://a/g"}, {"g.", "http://a/b/c/g."}, {".g", "http://a/b/c/.g"}, {"g..", "http://a/b/c/g.."},
+        {"..g", "http://a/b/c/..g"}, {"./../g", "http://a/b/g"}, {"./g/.", "http://a/b/c/g/"}, {"g/./h", "http://a/b/c/g/h"},
+        {"g/../h", "http://a/b/c/h"}, {"g;x=1/./y", "http://a/b/c/g;x=1/y"}, {"g;x=1/../y", "http://a/b/c/y"},
+        {"g?y/./x", "http://a/b/c/g?y/./x"}, {"g?y/../x", "http://a/b/c/g?y/../x"}, {"https://h:8443/x?y", "https://h:8443/x?y"},
+        {"//u@g/x", NULL}, {"ftp://g/x", NULL}, {"g:h", NULL}, {"http:g", NULL}, {"a b", NULL}, {"\\\\g", NULL}, {"#", NULL},
+        {"//", NULL}, {"./a:b", "http://a/b/c/a:b"}, {"g?http://x/", "http://a/b/c/g?http://x/"},
+    };
+    Arena a = arena_make(1 << 20);
+    Url   base, url;
+    Err   err;
+
+    (void)state;
+    assert_true(url_parse(STR("http://a/b/c/d;p?q"), &a, &base, &err));
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        bool ok = url_resolve(&base, guard_copy(str_from(rows[i].ref)), &a, &url, &err);
+        if (ok != (rows[i].want != NULL))
+            fail_msg("'%s': %s", rows[i].ref, ok ? "taken" : err.text);
+        if (ok)
+            assert_string_equal(arena_fmt(&a, "%s%s%.*s", url_text(&url, &a).p, url.query.p ? "?" : "", STR_ARG(url.query)).p,
+                                rows[i].want);
+    }
+    assert_true(url_parse(STR("https://[::1]:8443"), &a, &base, &err));
+    assert_true(url_resolve(&base, STR("x/../y"), &a, &url, &err));
+    assert_string_equal(url_text(&url, &a).p, "https://[::1]:8443/y");
+    arena_free(&a);
+}
+
 static const struct CMUnitTest url_tests[] = {
     cmocka_unit_test(url_parse_test),
     cmocka_unit_test(url_limit_test),
     cmocka_unit_test(url_text_test),
     cmocka_unit_test(url_loopback_test),
+    cmocka_unit_test(url_resolve_test),
 };
