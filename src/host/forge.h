@@ -12,7 +12,7 @@
 /* The archive's address for a repository's URL, or an empty Str where the table
  * has no row. *other (may be empty) is the one further host to which an https
  * redirect is followed, without credentials. */
-ABX_SET Str forge_archive(Str url, Str commit, Arena *a, Str *other);
+ABX_FN Str forge_archive(Str url, Str commit, Arena *a, Str *other);
 
 /* A file of the archive: the first part of its path is taken off. Its bytes come
  * in pieces through content->read(). The callback may leave them unread; what
@@ -24,7 +24,7 @@ typedef bool ForgeEach(void *ctx, const ForgeFile *f, Source *content, Err *err)
  * ERR_CANCELLED. Whatever else goes wrong - a 404, a redirect to another host,
  * no archive, a damaged or too large one - is *missing, and no failure: what
  * was handed out so far may be used like all of it. */
-ABX_SET bool forge_fetch(Str address, Str other, const SourceHost *host, ForgeEach *each, void *ctx, bool *missing,
+ABX_FN bool forge_fetch(Str address, Str other, const SourceHost *host, ForgeEach *each, void *ctx, bool *missing,
                         Err *err) ABX_CHECK;
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "data/clean.h"
+#include "host/forge.h"
 #include "host/gitfiles.h"
 #include "host/gitlink.h"
 #include "host/gittalk.h"
@@ -165,6 +166,24 @@ static bool git__commit(Git *g, Err *err)
 
 /* --- contents --------------------------------------------------------------------------- */
 
+/* The forge's archive is worth it where most of the repository is wanted; for a
+ * small folder of a large one its files are asked for by themselves. */
+static bool git__wants_archive(const Git *g)
+{
+    return g->subdir.n == 0 || 2 * g->files.folders >= pack_count(g->pack);
+}
+
+static bool git__archive(Git *g, bool any, Tree *to, size_t *differ, Err *err)
+{
+    char hex[OBJECT_HEX];
+    Str  address, other = {0};
+
+    *differ = 0;
+    object_id_hex(g->talk.hash, &g->commit, hex);
+    address = forge_archive(g->ref->location, str_from(hex), &g->a, &other);
+    return !address.n || gitfiles_from_archive(&g->files, address, other, g->host, any, to, differ, err);
+}
+
 /* All that is not there yet, by its id. */
 static bool git__missing(Git *g, Tree *to, Err *err)
 {
@@ -192,6 +211,33 @@ static bool git__lacks(const Git *g, Err *err)
     return false;
 }
 
+/* The commit and its trees came alone: most files from the forge's archive,
+ * which is believed in nothing, the others by their ids. */
+static bool git__by_parts(Git *g, Tree *to, Err *err)
+{
+    size_t differ = 0;
+    Err    why;
+
+    /* An archive that fails proves nothing, and costs nothing but time. */
+    if (git__wants_archive(g) && !git__archive(g, false, to, &differ, &why) && why.kind == ERR_CANCELLED) {
+        *err = why;
+        return false;
+    }
+    if (gitfiles_missing(&g->files, 0) == g->files.n || (git__missing(g, to, err) && git__lacks(g, err)))
+        return true;
+    if (!differ || err->kind == ERR_CANCELLED)
+        return false;
+    /* The server does not give what the archive has otherwise. */
+    why = *err;
+    if (!g->ref->allow_unverified) {
+        err_set(err, ERR_DENIED, E8012, "%zu files of the archive are not as in the commit, and the server does not give "
+                "those: %s", differ, why.text);
+        return err_hint(err, "--allow-unverified takes them as they come; then the plugin is not pinned.");
+    }
+    g->proved = false;
+    return git__archive(g, true, to, &differ, err) && git__lacks(g, err);
+}
+
 static bool git__tree(Git *g, Tree *to, Err *err)
 {
     GitWant want = {.ids = &g->want, .n = 1, .history = true, .no_blobs = g->talk.version == 2 && g->talk.filter};
@@ -203,7 +249,7 @@ static bool git__tree(Git *g, Tree *to, Err *err)
     if (!git__commit(g, err) || !gitfiles_list(&g->files, g->pack, &g->commit, g->subdir, &g->a, err))
         return false;
     if (want.no_blobs)
-        return git__missing(g, to, err) && git__lacks(g, err);
+        return git__by_parts(g, to, err);
     return gitfiles_from_pack(&g->files, g->pack, to, err) && git__lacks(g, err);
 }
 

@@ -5,6 +5,12 @@
  * and 0) over https and http is spoken here; for ssh and file: `ssh` or
  * `git-upload-pack` is started, and nothing else ever is.
  *
+ * With protocol 2 and filters the commit comes with its trees alone; its files
+ * then come from the forge's archive, where host/forge knows one, and what is
+ * not in that, or differs there, by its id. Otherwise all comes in one pack. A
+ * pack in memory has LIMIT_GIT_SPOOL, what is more lies in a temporary file
+ * without a name (TMPDIR, /tmp).
+ *
  * Memory: strings in the arena, files in the tree.
  */
 #ifndef ABX_GIT_H
@@ -21,7 +27,7 @@ typedef struct GitGot {
 
 /* E8010: no such repository, ref, folder; a broken answer; a limit. E8012: what
  * cannot be proved. */
-ABX_SET bool git_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, GitGot *out, Err *err) ABX_CHECK;
+ABX_FN bool git_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, GitGot *out, Err *err) ABX_CHECK;
 
 /* Only where a ref points: for `update --check`. */
 ABX_SET bool git_resolve(const SourceRef *ref, const SourceHost *host, Arena *a, Str *commit, Err *err) ABX_CHECK;

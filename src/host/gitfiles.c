@@ -210,3 +210,71 @@ bool gitfiles_from_pack(GitFiles *f, Pack *pack, Tree *to, Err *err)
     }
     return true;
 }
+
+typedef struct GitArchive {
+    GitFiles *files;
+    Tree     *to;
+    bool      any;
+    size_t    differ;
+} GitArchive;
+
+/* A file of the archive, as a path in the plugin; NULL: it does not belong there. */
+static GitFile *gitfiles__wanted(GitFiles *f, Str path)
+{
+    GitFile key = {.path = path};
+
+    if (f->subdir.n) {
+        if (!str_starts(path, f->subdir) || path.n <= f->subdir.n || path.p[f->subdir.n] != '/')
+            return NULL;
+        str_skip(&key.path, f->subdir.n + 1);
+    }
+    return f->n ? bsearch(&key, f->v, f->n, sizeof *f->v, gitfiles__by_path) : NULL;
+}
+
+static bool gitfiles__fill(Source *content, char *p, int64_t size, Err *err)
+{
+    while (size > 0) {
+        size_t n;
+        if (!content->read(content->ctx, p, (size_t)size, &n, err))
+            return false;
+        if (n == 0)
+            return err_set(err, ERR_INPUT, E8010, "a file of the archive is cut off");
+        p += n;
+        size -= (int64_t)n;
+    }
+    return true;
+}
+
+static bool gitfiles__each(void *ctx, const ForgeFile *file, Source *content, Err *err)
+{
+    GitArchive *g = ctx;
+    GitFile    *f = gitfiles__wanted(g->files, file->path);
+    size_t      used = g->to->own.used;
+    ObjectId    is;
+
+    /* What does not fit is not the commit's, or is refused when that comes. */
+    if (!f || f->there || file->size > LIMIT_TREE_FILE || file->size > LIMIT_TREE_BYTES - g->to->total)
+        return true;
+    char *p = arena_alloc(&g->to->own, (size_t)file->size);
+    if (!gitfiles__fill(content, p, file->size, err))
+        return false;
+    object_id_of(g->files->hash, OBJECT_BLOB, (Str){p, (size_t)file->size}, &is);
+    bool same = object_id_cmp(&is, &f->id) == 0;
+    g->differ += !same;
+    f->there = same || g->any;
+    if (f->there)
+        return tree_take(g->to, f->path, f->executable, (Str){p, (size_t)file->size}, err);
+    g->to->own.used = used;
+    return true;
+}
+
+bool gitfiles_from_archive(GitFiles *f, Str address, Str other, const SourceHost *host, bool any, Tree *to, size_t *differ,
+                           Err *err)
+{
+    GitArchive g = {f, to, any, 0};
+    bool       missing = false;
+    bool       ok = forge_fetch(address, other, host, gitfiles__each, &g, &missing, err);
+
+    *differ = g.differ;
+    return ok;
+}

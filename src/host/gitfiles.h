@@ -16,6 +16,7 @@
 #define ABX_GITFILES_H
 
 #include "data/pack.h"
+#include "host/forge.h"
 #include "host/tree.h"
 
 typedef struct GitFile {
@@ -41,5 +42,10 @@ ABX_FN size_t gitfiles_missing(const GitFiles *f, size_t i);
 
 /* Those that the pack has. */
 ABX_FN bool gitfiles_from_pack(GitFiles *f, Pack *pack, Tree *to, Err *err) ABX_CHECK;
+
+/* Those that an archive of the commit has with the same content. `any`: with
+ * whatever content; *differ counts those then. */
+ABX_FN bool gitfiles_from_archive(GitFiles *f, Str address, Str other, const SourceHost *host, bool any, Tree *to,
+                                  size_t *differ, Err *err) ABX_CHECK;
 
 #endif
