@@ -47,7 +47,7 @@ static void clean__escape(Str *s)
         str_skip(s, clean__osc(*s));
 }
 
-static Str clean__strip(Str s, Arena *a)
+static Str clean__strip(Str s, bool returns, Arena *a)
 {
     char    *out = arena_alloc(a, s.n * 3 + 1);     /* one bad byte becomes the three of U+FFFD */
     size_t   n = 0;
@@ -59,7 +59,7 @@ static Str clean__strip(Str s, Arena *a)
             continue;
         }
         utf8_next(&s, &c);
-        if ((c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7f && c <= 0x9f))
+        if ((c < 0x20 && c != '\t' && c != '\n' && !(c == '\r' && returns)) || (c >= 0x7f && c <= 0x9f))
             continue;
         char   put[4];
         size_t width = utf8_put(put, c);
@@ -96,21 +96,26 @@ static Str clean__redact(Str s, Str secret, Arena *a)
     return (Str){out, n};
 }
 
-Str clean_text(Str text, const Str *secrets, size_t n, Arena *a)
+static Str clean__all(Str text, const Str *secrets, size_t n, bool returns, Arena *a)
 {
-    Str out = clean__strip(text, a);
+    Str out = clean__strip(text, returns, a);
 
     for (size_t i = 0; i < n; i++) {
-        Str secret = clean__strip(secrets[i], a);
+        Str secret = clean__strip(secrets[i], returns, a);
         if (clean__chars(secret) >= CLEAN_SECRET_CHARS)
             out = clean__redact(out, secret, a);
     }
     return out;
 }
 
+Str clean_text(Str text, const Str *secrets, size_t n, Arena *a)
+{
+    return clean__all(text, secrets, n, true, a);
+}
+
 Str clean_message(Str text, const Str *secrets, size_t n, Arena *a)
 {
-    Str   clean = clean_text(text, secrets, n, a);
+    Str   clean = clean__all(text, secrets, n, false, a);
     char *line = arena_cstr(a, clean);
 
     for (size_t i = 0; i < clean.n; i++)

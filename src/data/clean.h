@@ -4,7 +4,7 @@
  * 11 of docs/differences.md): what a server, a plugin or a sandbox says may
  * drive a terminal, and may repeat a secret. First control sequences go: CSI
  * sequences, OSC strings whole, other two-byte escapes; then control
- * characters, C0 but TAB and LF, DEL and C1; ill-formed UTF-8 becomes U+FFFD.
+ * characters, C0 but TAB, LF and CR, DEL and C1; ill-formed UTF-8 becomes U+FFFD.
  * Then each secret of four characters or more becomes ***, in the order given:
  * stripping first defeats a secret that was broken by control characters.
  *
@@ -15,9 +15,10 @@
 
 #include "base/arena.h"
 
-ABX_FN Str clean_text(Str text, const Str *secrets, size_t n, Arena *a);
+ABX_SET Str clean_text(Str text, const Str *secrets, size_t n, Arena *a);
 
-/* The same in one line: TAB and LF become blanks. */
+/* The same in one line: TAB and LF become blanks, and CR goes with the control
+ * characters. */
 ABX_FN Str clean_message(Str text, const Str *secrets, size_t n, Arena *a);
 
 #endif

@@ -22,17 +22,38 @@ static Str manifest_vector_text(const Json *row, Arena *a)
     return text;
 }
 
-/* What the other host accepts and this one refuses: rows of docs/differences.md,
- * told by what the refusal is about. */
-static int manifest_vector_row(Str text, const char *said)
+static bool manifest_vector_feed(Str s)
 {
-    bool feed = memmem(text.p, text.n, "\\n\"", 3) || memmem(text.p, text.n, "\n", 1);
+    return s.n > 1 && s.p[s.n - 1] == '\n';
+}
 
-    if (feed && (strstr(said, "provider.id") || strstr(said, "config.fields.") || strstr(said, "env_passthrough")))
+/* docs/differences.md, row 1: a name that ends in a line feed. */
+static bool manifest_vector_row_1(const Toml *doc)
+{
+    const Toml *fields = toml_get(toml_get(doc, "config"), "fields");
+    const Toml *passed = toml_get(toml_get(doc, "security"), "env_passthrough");
+    bool        any = manifest_vector_feed(toml_str(toml_get(toml_get(doc, "provider"), "id")));
+
+    for (uint32_t i = 0; fields && i < fields->count; i++)
+        any = any || manifest_vector_feed(fields->keys[i]);
+    for (uint32_t i = 0; passed && i < passed->count; i++)
+        any = any || manifest_vector_feed(toml_str(&passed->items[i]));
+    return any;
+}
+
+/* What the other host accepts and this one refuses: the row, or 0. */
+static int manifest_vector_row(Str text, const char *said, Arena *a)
+{
+    const Toml *doc;
+    Err         err;
+
+    if (!toml_parse(text, a, &doc, &err))
+        return 0;
+    if (manifest_vector_row_1(doc))
         return 1;
     if (strstr(said, "compat.requires."))
         return 4;
-    return strstr(said, "endpoint.derive.") ? 21 : 0;
+    return strstr(said, "endpoint.derive.sandbox_") ? 21 : 0;
 }
 
 static bool manifest_vector_summary(Vector *v, const Manifest *m)
@@ -81,7 +102,7 @@ static bool manifest_vector(Vector *v)
     bool        ok = manifest_parse(guard_copy(text), STR("F"), v->a, &m, &err);
 
     if (ok != json_bool(json_get(v->row, "ok"), !ok)) {
-        int row = ok ? 0 : manifest_vector_row(text, err.text);
+        int row = ok ? 0 : manifest_vector_row(text, err.text, v->a);
         return row && err.code == E8014 ? vector_differs(v, row) :
                vector_fail(v, "%.*s: %s", STR_ARG(json_str(json_get(v->row, "name"))), ok ? "accepted" : err.text);
     }

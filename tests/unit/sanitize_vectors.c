@@ -39,7 +39,7 @@ static bool sanitize_safe(Str out, const Str *secrets, size_t n)
     while (out.n) {
         uint32_t c;
         utf8_next(&out, &c);
-        if ((c < 0x20 && c != '\t' && c != '\n') || (c >= 0x7f && c < 0xa0))
+        if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || (c >= 0x7f && c < 0xa0))
             return false;
     }
     return true;
