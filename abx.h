@@ -93,7 +93,7 @@ typedef struct abx_sandbox abx_sandbox;
 typedef struct abx_pair { const char *key, *value; } abx_pair;
 
 typedef struct abx_options {
-    const char *provider;           /* NULL: ABX_PROVIDER, ./.env, ~/.abx/.env, then alicloud-express */
+    const char *provider;           /* NULL: ABX_PROVIDER, ./.env, ~/.abx/.env, ~/.abx/config.toml, then alicloud-express */
     const char *sandbox;            /* NULL, or a reference as abx_attach() takes it: "PROVIDER:ID" chooses the provider too */
     const abx_pair *config;         /* settings that win over every other layer, such as {"base_url", …} */
     size_t      config_count;
@@ -111,7 +111,9 @@ typedef struct abx_options {
 
 /* Resolves provider and configuration; goes nowhere near the network. `options`
  * may be NULL. E8001 unknown provider, E8002 a bad setting, E8012 a hostile
- * ./.env, E1001 or E8004 a provider without a backend in this abx. */
+ * ./.env, E1001 or E8004 a provider without a backend in this abx; of a plugin
+ * E8013 or E8014 for its manifest, E1003 for credentials that are missing, E8021
+ * for a kind that is not run here. */
 ABX_API abx_session *abx_open(const abx_options *options, abx_error *e);
 ABX_API void abx_close(abx_session *s);             /* NULL is fine; its sandboxes and commands must be freed before */
 
@@ -335,20 +337,21 @@ typedef struct abx_provider {
     const char *name;               /* for people; NULL: as the id */
     const char *name_zh;            /* NULL: as the name */
     const char *version;
-    const char *kind;               /* builtin */
-    const char *trust;              /* builtin */
+    const char *kind;               /* builtin (compiled in), exec, rest, node */
+    const char *trust;              /* builtin, local, pinned, unpinned, link */
     const char *const *features;    /* "exec.run", …, in the order of the registry */
     size_t      feature_count;
     const char *error;              /* why it cannot be used; NULL: it can */
     int         is_default;
 } abx_provider;
 
-/* Calls `each` for every provider there is; nonzero from it ends this early. */
+/* Calls `each` for every provider there is, compiled in or installed, each once:
+ * the built-in first, the others sorted. Nonzero from it ends this early. */
 ABX_API int abx_providers(const abx_options *options, int (*each)(void *ctx, const abx_provider *p), void *ctx,
                           abx_error *e);
 
 /* The default provider's id into id[64], and where it was set: override,
- * environ, dotenv or builtin, into source[16]. */
+ * environ, dotenv, toml or builtin, into source[16]. */
 ABX_API int abx_default_provider(const abx_options *options, char id[64], char source[16], abx_error *e);
 
 /* ---- provider management ----

@@ -27,7 +27,8 @@ static const char topics__exit_codes[] =
 
 static const char topics__environment[] =
     "A setting is looked for in this order: options (--provider, --option), the\n"
-    "environment, .env in the working directory, .env in the home of abx, defaults.\n"
+    "environment, .env in the working directory, .env and config.toml in the home of\n"
+    "abx, defaults. `abx config explain` shows where each comes from.\n"
     "\n"
     "  ABX_PROVIDER             the provider, as --provider\n"
     "  ABX_OPENSANDBOX_BASE_URL, ABX_OPENSANDBOX_API_KEY, ABX_OPENSANDBOX_IMAGE, ...\n"
@@ -78,8 +79,8 @@ static const char topics__providers[] =
     "A provider is the backend that sandboxes run on. --provider, ABX_PROVIDER or the\n"
     "default chooses one; `abx provider list` shows all.\n"
     "\n"
-    "opensandbox: an OpenSandbox server. Settings, each as --option KEY=VALUE or as\n"
-    "ABX_OPENSANDBOX_<KEY>:\n"
+    "opensandbox: an OpenSandbox server. Settings, each as --option KEY=VALUE, as\n"
+    "ABX_OPENSANDBOX_<KEY>, or by `abx config set providers.opensandbox.KEY VALUE`:\n"
     "  base_url            the server; http://127.0.0.1:8080\n"
     "  api_key             its key; never on the command line: --option api_key=@FILE\n"
     "  image               the image of template `base`; python:3.12-slim. Any other\n"

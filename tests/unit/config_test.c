@@ -1,4 +1,6 @@
 #include "host/coerce.h"
+#include "host/derive.h"
+#include "host/explain.h"
 #include "host/keys.h"
 #include "host/registry.h"
 #include <sys/stat.h>
@@ -255,7 +257,115 @@ static void config_registry_test(void **state)
     arena_free(&a);
 }
 
+/* ---- values of config.toml, templates, masks ---- */
+
+static void config_toml_test(void **state)
+{
+    static const struct { FieldType type; const char *in, *out; } cases[] = {
+        {FIELD_STR, "7", "7"}, {FIELD_STR, "0x1F", "31"}, {FIELD_STR, "1.50", "1.5"}, {FIELD_STR, "1e16", "1e+16"}, {FIELD_STR, "true", "true"},
+        {FIELD_STR, "-0.0", "-0.0"}, {FIELD_STR, "\" x \"", "x"}, {FIELD_STR, "\" \"", NULL}, {FIELD_STR, "99999999999999999999", NULL},
+        {FIELD_STR, "[\"a\"]", NULL}, {FIELD_STR, "{a = 1}", NULL}, {FIELD_INT, "5.0", "5"}, {FIELD_INT, "5.5", NULL}, {FIELD_INT, "1e2", "100"},
+        {FIELD_INT, "1e16", NULL}, {FIELD_INT, "\"+5\"", "5"}, {FIELD_FLOAT, "5", "5.0"}, {FIELD_FLOAT, "true", NULL}, {FIELD_FLOAT, "-inf", "-inf"},
+        {FIELD_FLOAT, "nan", "nan"}, {FIELD_BOOL, "1", "true"}, {FIELD_BOOL, "0.0", NULL}, {FIELD_ENUM, "\"low\"", "Low"},
+        {FIELD_CSV, "[\"a\", \"b c\", 3, 1.50, true]", "a,b c,3,1.5,true"}, {FIELD_CSV, "[]", NULL}, {FIELD_CSV, "[[1]]", NULL},
+        {FIELD_CSV, "[{a = 1}]", NULL}, {FIELD_CSV, "[2024-01-01]", NULL}, {FIELD_CSV, "[99999999999999999999]", NULL}, {FIELD_CSV, "5", "5"},
+        {FIELD_STR, "2024-03-01", "2024-03-01"}, {FIELD_STR, "10:00:00", "10:00:00"}, {FIELD_STR, "10:00:00.50", "10:00:00.500000"},
+        {FIELD_STR, "10:00:00.000", "10:00:00"}, {FIELD_STR, "2024-03-01T10:00:00Z", "2024-03-01 10:00:00+00:00"},
+        {FIELD_STR, "2024-03-01t10:00:00.123456789-08:30", "2024-03-01 10:00:00.123456-08:30"},
+        {FIELD_STR, "2024-03-01 10:00:00-00:00", "2024-03-01 10:00:00+00:00"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        Arena       a = arena_make(8 << 20);
+        const Toml *doc = NULL;
+        Str         out = {0};
+        Err         err;
+        assert_true(toml_parse(arena_fmt(&a, "k = %s\n", cases[i].in), &a, &doc, &err));
+        bool ok = coerce_toml(cases[i].type, config_test_fields[4].choices, toml_get(doc, "k"), &a, &out);
+        if (ok != (cases[i].out != NULL) || (ok && !str_eq(out, str_from(cases[i].out))))
+            fail_msg("<%s> became <%.*s>", cases[i].in, STR_ARG(out));
+        arena_free(&a);
+    }
+}
+
+static Str config_test_name(void *ctx, Str name)
+{
+    (void)ctx;
+    return str_eq(name, STR("a")) ? STR("{x}") : str_eq(name, STR("")) ? STR("empty") : (Str){0};
+}
+
+static void config_derive_test(void **state)
+{
+    static const struct { const char *in, *out; } cases[] = {
+        {"", ""}, {"x", "x"}, {"{a}", "{x}"}, {"-{a}-{a}-", "-{x}-{x}-"}, {"{{a}}", "{a}"}, {"{{{a}}}", "{{x}}"}, {"{}", "empty"},
+        {"{b}", NULL}, {"{a", NULL}, {"a}", NULL}, {"{", NULL}, {"}", NULL}, {"{a:x}", NULL}, {"{a!r}", NULL}, {"{{a}", NULL},
+    };
+    Arena a = arena_make(8 << 20);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        Str  out = {0};
+        bool ok = derive_fill(guard_copy(str_from(cases[i].in)), config_test_name, NULL, &a, &out);
+        if (ok != (cases[i].out != NULL) || (ok && !str_eq(out, str_from(cases[i].out))))
+            fail_msg("<%s> became <%.*s>", cases[i].in, STR_ARG(out));
+    }
+    arena_free(&a);
+}
+
+/* An address that follows from ./.env is one of ./.env; and a template gets at
+ * no secret of the host. */
+static void config_derived_test(void **state)
+{
+    static const Pair derive[] = {{{"sandbox_base_url", 16}, {"https://{zone}.test", 19}}, {{"sandbox_domain", 14}, {"{github_token}", 14}}};
+    static const ConfigField fields[] = {{.key = "zone"}, {.key = "token", .secret = true}};
+    const char *const vars[] = {"ABX_D_TOKEN=SECRET", "GITHUB_TOKEN=SECRET", "CLOUD=x", NULL};
+    ConfigSchema schema = {.id = STR("d"), .fields = fields, .count = 2, .inherits_base_url = true, .derive = derive, .derive_count = 2};
+    ConfigFile   cwd = {.path = STR("./.env"), .text = STR("ABX_D_ZONE=evil/?\n"), .cwd = true};
+    ConfigInput  in = {.environ = vars, .files = &cwd, .file_count = 1};
+    Arena        a = arena_make(8 << 20);
+    Settings     s;
+    Err          err = {0};
+
+    (void)state;
+    assert_false(config_provider(config_load(&in, &a), &schema, &a, &s, &err));
+    assert_true(err.code == E8012 && strstr(err.text, "sandbox_base_url comes from what is derived from ABX_D_ZONE in ./.env, but token from "
+                                                      "ABX_D_TOKEN in the environment"));
+    cwd.text = STR("ABX_D_ZONE=${CLOUD}\nABX_D_TOKEN=mine\n");
+    in.environ = vars + 1;
+    assert_true(!config_provider(config_load(&in, &a), &schema, &a, &s, &err) && strstr(err.text, "something of the environment"));
+    cwd.cwd = false;
+    Config *c = config_load(&in, &a);
+    assert_true(config_provider(c, &schema, &a, &s, &err) && str_eq(provider_setting(s, "sandbox_base_url"), STR("https://x.test")));
+    assert_true(!provider_setting(s, "sandbox_domain").p);
+    /* What is derived from a secret is one. */
+    const Pair own = {STR("sandbox_domain"), STR("{token}.test")};
+    schema.derive = &own;
+    schema.derive_count = 1;
+    ConfigValue v = config_field(c, &schema, STR("sandbox_domain"), &a);
+    assert_true(v.layer == CONFIG_DERIVED && v.secret && str_eq(v.value, STR("mine.test")));
+    arena_free(&a);
+}
+
+static void config_mask_test(void **state)
+{
+    static const struct { const char *in, *out; } cases[] = {
+        {"a", "****"}, {"12345678", "****"}, {"123456789", "****6789"}, {"\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f", "****"},
+        {"12345678\xc3\xa4", "****678\xc3\xa4"},
+    };
+    Arena a = arena_make(1 << 20);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        assert_true(str_eq(explain_mask(guard_copy(str_from(cases[i].in)), &a), str_from(cases[i].out)));
+    arena_free(&a);
+}
+
 static const struct CMUnitTest config_tests[] = {
+    cmocka_unit_test(config_toml_test),
+    cmocka_unit_test(config_derive_test),
+    cmocka_unit_test(config_derived_test),
+    cmocka_unit_test(config_mask_test),
     cmocka_unit_test(config_vectors_test),
     cmocka_unit_test(config_coerce_test),
     cmocka_unit_test(config_layers_test),

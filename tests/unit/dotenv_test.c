@@ -143,7 +143,63 @@ static void dotenv_limit_test(void **state)
     arena_free(&a);
 }
 
+static Str dotenv_test_none(void *ctx, Str name)
+{
+    (void)ctx;
+    (void)name;
+    return (Str){0};
+}
+
+/* What is quoted is read back, alone and between other characters; and in one line. */
+static void dotenv_quote_test(void **state)
+{
+    static const char *const frames[][2] = {{"", ""}, {"a", "b"}, {"$", "{A}"}, {"${A:-", "}"}, {"'", "'"}, {"\"", "\""}, {"\\", "\\"}, {"#", " #"}};
+    Arena a = arena_make(8 << 20);
+
+    (void)state;
+    for (size_t f = 0; f < COUNT_OF(frames); f++)
+        for (int c = 1; c < 256; c++) {
+            Arena  own = a;
+            char   middle[4] = "";
+            Dotenv d;
+            Err    err;
+            utf8_put(middle, (uint32_t)(c == 0x85 ? 0x2028 : c));
+            Str value = arena_fmt(&own, "%s%s%s", frames[f][0], middle, frames[f][1]);
+            Str line = arena_fmt(&own, "K=%.*s", STR_ARG(dotenv_quote(guard_copy(value), &own)));
+            assert_true(dotenv_parse(line, (DotenvLookup){dotenv_test_none, NULL}, &own, &d, &err));
+            const DotenvEntry *e = dotenv_get(&d, STR("K"));
+            if (!e || !str_eq(utf8_trim(e->value), utf8_trim(value)) || str_has(line, '\n') || str_has(line, '\r'))
+                fail_msg("%.*s", STR_ARG(line));
+        }
+    arena_free(&a);
+}
+
+static void dotenv_spans_test(void **state)
+{
+    static const char text[] = "\xef\xbb\xbf# c\r\n export A = 1 # d\r\n\r\nB='x\r\ny'\rbad line\n\tC\n'D'=\"open\nE=2";
+    static const struct { const char *key; size_t from, to; } want[] = {{"A", 8, 27}, {"B", 29, 38}, {"C", 47, 50}, {"E", 60, 63}};
+    const DotenvSpan *spans;
+    Arena  a = arena_make(8 << 20);
+    size_t n;
+    Err    err;
+
+    (void)state;
+    assert_true(dotenv_spans(guard_copy(STR(text)), &a, &spans, &n, &err) && n == COUNT_OF(want));
+    for (size_t i = 0; i < n; i++)
+        if (!str_eq(spans[i].key, str_from(want[i].key)) || spans[i].from != want[i].from || spans[i].to != want[i].to)
+            fail_msg("%s: %zu to %zu", want[i].key, spans[i].from, spans[i].to);
+    for (size_t cut = 0; cut < sizeof text; cut++) {
+        if (!dotenv_spans(guard_copy((Str){text, cut}), &a, &spans, &n, &err))
+            continue;               /* in the middle of a character */
+        for (size_t i = 0; i < n; i++)
+            assert_true(spans[i].from < spans[i].to && spans[i].to <= cut && (i == 0 || spans[i].from >= spans[i - 1].to));
+    }
+    arena_free(&a);
+}
+
 static const struct CMUnitTest dotenv_tests[] = {
+    cmocka_unit_test(dotenv_quote_test),
+    cmocka_unit_test(dotenv_spans_test),
     cmocka_unit_test(dotenv_vectors_test),
     cmocka_unit_test(dotenv_broken_test),
     cmocka_unit_test(dotenv_fill_test),
