@@ -417,6 +417,144 @@ typedef struct abx_details {
  * both are there. id NULL: the default provider. */
 ABX_API const abx_details *abx_provider_details(abx_host *h, const char *id, abx_error *e);
 
+/* Where a plugin comes from. NULL: it has no such thing. */
+typedef struct abx_source {
+    const char *type;               /* local, link, git, catalog */
+    const char *path;               /* local, link */
+    const char *url, *ref, *commit, *subdir;            /* git; ref "HEAD" where none was named */
+    const char *id, *registry, *archive_sha256;         /* catalog */
+} abx_source;
+
+/* A command of its own that a plugin brings along. */
+typedef struct abx_plugin_command {
+    const char *id, *description;
+    const char *effect;             /* read, write, delete */
+} abx_plugin_command;
+
+/* What a person is asked before a plugin is put in or replaced: all that it
+ * will be allowed to, and all that is known of where it comes from. */
+typedef struct abx_plan {
+    const char *id, *name, *name_zh, *version;
+    const char *kind;               /* exec, rest, node */
+    const char *trust;              /* local, pinned, unpinned, link */
+    abx_source  source;
+    const char *tree_sha256;        /* the strong pin: it proves every byte; "" for a link */
+    abx_strings runtime;            /* the command that will run; node: "node" and a file; rest: "rest" and an address */
+    abx_strings features, cli, python;
+    abx_strings inputs, startups;
+    const abx_plugin_command *commands;
+    size_t      command_count;
+    abx_strings network, filesystem;    /* what it says it reaches and reads: nobody holds it to that */
+    abx_strings env_passthrough;    /* variables of this process that it gets */
+    int         spawns_processes;
+    const abx_field *fields;        /* settings that it gets, secrets among them */
+    size_t      field_count;
+    abx_strings inherit;            /* core keys that it gets: sandbox_api_key, … */
+    abx_strings changes;            /* runtime, security, features, …: what is not as it was agreed to */
+    const char *old_version, *old_trust;    /* of what is replaced; NULL: nothing is */
+    const char *old_receipt;        /* its text, a JSON object; NULL */
+    const char *json;               /* the plan as the other hosts print it, two blanks a level */
+} abx_plan;
+
+/* Nonzero for yes. Nothing of the plugin has run, or lies on the disk. */
+typedef int abx_consent(void *ctx, const abx_plan *plan);
+
+typedef struct abx_install_options {
+    const char *source;             /* a folder, an archive, OWNER/REPO, a git URL, registry:ID */
+    const char *ref;                /* git: what to fetch; a full commit id is a pin */
+    const char *subdir;             /* the folder in it */
+    const char *sha256;             /* what tree_sha256 must be: a pin, too */
+    const char *archive_sha256;     /* what the archive file must hash to */
+    int         link;               /* do not copy: run it where it is */
+    int         force;              /* replace what is installed under that id */
+    int         yes;                /* agreed to; nobody is asked */
+    int         allow_unpinned;     /* a branch or a tag is agreed to as well */
+    int         allow_insecure_transport;   /* http: and file: */
+    int         allow_unverified;   /* what cannot be proved to be the commit is agreed to */
+    int         no_verify;          /* do not start it once to see that it works */
+    abx_consent *consent;           /* NULL: nobody can be asked, which is a no unless `yes` */
+    void       *consent_ctx;
+} abx_install_options;
+
+typedef struct abx_installed {
+    const char *id, *version, *trust;
+    const char *receipt;            /* as the other hosts print it: a JSON object */
+} abx_installed;
+
+/* Fetches, checks, asks, puts in, starts it once, and takes it back if that
+ * fails. On failure the store is as it was. */
+ABX_API const abx_installed *abx_install(abx_host *h, const abx_install_options *o, abx_error *e);
+
+typedef struct abx_update_options {
+    const char *ref;                /* NULL: the recorded one */
+    int         check;              /* look, but change nothing */
+    int         yes, allow_unpinned, allow_insecure_transport, allow_unverified, no_verify;     /* as above */
+    abx_consent *consent;
+    void       *consent_ctx;
+} abx_update_options;
+
+typedef struct abx_updated {
+    const char *id;
+    const char *status;             /* bundled, pinned, up-to-date, available, updated */
+    const char *installed;          /* before: a commit, or a version */
+    const char *available;          /* NULL: nobody looked */
+    abx_strings changes;            /* as in the plan */
+    const char *message;            /* NULL: none */
+    const char *receipt;            /* the new one, of a plugin from a catalog; NULL */
+} abx_updated;
+
+/* One provider, or with id NULL every installed one in the order of the list;
+ * the first failure ends it, and what was done before stays done. *n results. */
+ABX_API const abx_updated *abx_update(abx_host *h, const char *id, const abx_update_options *o, size_t *n,
+                                      abx_error *e);
+
+/* Back to the tree and receipt before the last change. Its data stays as it is. */
+ABX_API const abx_installed *abx_rollback(abx_host *h, const char *id, int no_verify, abx_error *e);
+
+typedef struct abx_uninstalled {
+    const char *id;
+    int         purged;             /* its data and its settings went, too */
+    int         default_reset;      /* it was the default in config.toml; now alicloud-express is */
+} abx_uninstalled;
+
+ABX_API const abx_uninstalled *abx_uninstall(abx_host *h, const char *id, int purge, abx_error *e);
+
+/* The default provider, in config.toml; alicloud-express takes the entry out. A
+ * provider that is compiled in but not installed gets a notice: other hosts
+ * will not find it. */
+ABX_API int abx_set_default_provider(abx_host *h, const char *id, abx_error *e);
+
+typedef struct abx_check {
+    const char *name;               /* installed, integrity, config, handshake */
+    int         ok;
+    const char *detail;
+    const char *suggestion;         /* what to do, or what the plugin said on its stderr; "" */
+} abx_check;
+
+typedef struct abx_report {
+    const char *id;
+    int         ok;
+    const abx_check *checks;
+    size_t      count;
+} abx_report;
+
+/* Whether a provider can be used (id NULL: the default one). What is wrong with
+ * it is in the report; NULL only for what is wrong with the question. */
+ABX_API const abx_report *abx_doctor(abx_host *h, const char *id, int handshake, abx_error *e);
+
+typedef struct abx_verified {
+    const char *id;
+    int         ok;
+    const char *trust;
+    const char *tree_sha256;        /* what the files must hash to; "" for a link, of which nothing is recorded */
+    const char *detail;             /* why it is not ok, in a sentence; "" */
+    int         named;              /* the three lists are known; 0: whoever installed it kept no list of its files */
+    abx_strings changed, added, missing;
+} abx_verified;
+
+/* Whether the files are those that were installed, and which are not. */
+ABX_API const abx_verified *abx_verify(abx_host *h, const char *id, abx_error *e);
+
 /* ---- configuration ----
  *
  * What `abx config …` does: looking at settings, and changing HOME/config.toml

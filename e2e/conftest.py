@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import rig as rigs  # noqa: E402
 from daemon import Server, sh  # noqa: E402
-from program import Abx  # noqa: E402
+from program import Abx, binary  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 ROUTES = ("direct", "proxy")
@@ -40,7 +40,7 @@ def pytest_generate_tests(metafunc):
     daemons = wanted(metafunc.config)
     if metafunc.definition.get_closest_marker("stock"):
         daemons = [d for d in daemons if d == "stock"]
-    axes = [("daemon", daemons), ("route", ROUTES), ("image", list(rigs.IMAGES))]
+    axes = [("through", ["compiled", "plugin"]), ("daemon", daemons), ("route", ROUTES), ("image", list(rigs.IMAGES))]
     if metafunc.definition.get_closest_marker("paired"):
         axes = [("daemon", daemons), ("route, image", list(zip(ROUTES, rigs.IMAGES)))]
     for name, values in axes:
@@ -60,6 +60,16 @@ def rig(request):
         rigs.remove_sandboxes(rigs.load())
     else:
         subprocess.run([HERE / "down"], check=True)
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    """A store with abx installed as a plugin of its own: what `provider export` writes."""
+    folder = tmp_path_factory.mktemp("exported")
+    env = {"HOME": str(folder), "PATH": os.environ["PATH"]}
+    for words in (["export", "opensandbox", folder / "plugin"], ["install", folder / "plugin", "--yes"]):
+        subprocess.run([binary(), "provider", *words], env=env, check=True, capture_output=True)
+    return folder / ".abx/providers"
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -49,9 +50,13 @@ class Done:
 class Abx:
     """One user: a home, a server, a key, and a way to the sandboxes (direct or through the server's proxy)."""
 
+    store = None        # plugins that every home begins with
+
     def __init__(self, home, server, route="direct", **env):
         self.home = Path(home)
         self.home.mkdir(parents=True, exist_ok=True)
+        if self.store and not (self.home / "abx/providers").exists():
+            shutil.copytree(self.store, self.home / "abx/providers")
         self.env = {
             "PATH": "/usr/bin:/bin", "HOME": str(self.home), "ABX_HOME": str(self.home / "abx"),
             "ABX_PROVIDER": "opensandbox", "ABX_OPENSANDBOX_BASE_URL": server.url,

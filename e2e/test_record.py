@@ -1,4 +1,5 @@
-"""The rows of the seed's "After the fix" table that are typed as `abx ...`, on every combination.
+"""The rows of the seed's "After the fix" table that are typed as `abx ...`, on every combination: by the provider that
+is compiled in, and by the same provider as an installed plugin.
 
 Seed: the record of an end-to-end run that abx is built from. Where its last
 paragraph supersedes a row (E2009 for an unknown sandbox), the paragraph holds.
@@ -15,6 +16,11 @@ import rig as rigs
 from program import Abx
 
 UNICODE = "caf\u00e9 \u2603\n".encode()
+
+
+@pytest.fixture(autouse=True)
+def form(through, request, monkeypatch):
+    monkeypatch.setattr(Abx, "store", request.getfixturevalue("exported") if through == "plugin" else None)
 
 
 def options(mark):

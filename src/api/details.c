@@ -1,12 +1,12 @@
-#include "abx.h"
+#include "api/details.h"
 
 #include "api/error.h"
 #include "api/plugins.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "data/json.h"
+#include "host/plugin.h"
 #include "host/registry.h"
-
-#include <stdlib.h>
 
 /* ---- what is compiled in ---- */
 
@@ -35,22 +35,6 @@ static const DetailsText details__express_texts[] = {
 
 #define DETAILS_STRINGS(list) ((abx_strings){list, COUNT_OF(list)})
 
-static int details__order(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static abx_strings details__sorted(abx_strings s, Arena *a)
-{
-    const char **v = arena_array(a, s.n, sizeof *v);
-
-    if (s.n) {
-        memcpy(v, s.v, s.n * sizeof *v);
-        qsort(v, s.n, sizeof *v, details__order);
-    }
-    return (abx_strings){v, s.n};
-}
-
 static bool details__has(const ProviderKind *k, const char *feature)
 {
     for (size_t i = 0; i < k->feature_count; i++)
@@ -63,11 +47,12 @@ static bool details__has(const ProviderKind *k, const char *feature)
  * specification (2.6). */
 static abx_strings details__operations(const ProviderKind *k, Arena *a)
 {
+    const bool   run = k->exec && details__has(k, "exec.run"), stream = k->exec && details__has(k, "exec.stream");
     const struct { bool there; const char *id; } all[] = {
         {k->create != NULL, "sandbox.create"}, {k->get != NULL, "sandbox.get"}, {k->list != NULL, "sandbox.list"},
         {k->kill != NULL, "sandbox.delete"}, {k->set_timeout != NULL, "sandbox.timeout"},
         {k->pause != NULL, "sandbox.pause"}, {k->resume != NULL, "sandbox.resume"},
-        {k->exec && details__has(k, "exec.run"), "exec.run"}, {k->exec && details__has(k, "exec.stream"), "exec.stream"},
+        {run, "exec.run"}, {stream, "exec.stream"},
         {k->file_read != NULL, "files.read"}, {k->file_write != NULL, "files.write"},
         {k->file_list != NULL, "files.list"}, {k->file_stat != NULL, "files.stat"},
         {k->file_remove != NULL, "files.remove"}, {k->file_move != NULL, "files.move"},
@@ -132,7 +117,7 @@ static void details__compiled_fields(const RegistryRow *row, Arena *a, abx_detai
     for (size_t i = 0; i < row->schema.count; i++) {
         const ConfigField *c = &row->schema.fields[i];
         f[i] = (abx_field){
-            .key = c->key, .type = details__type(c->type), .secret = c->secret,
+            .key = c->key, .type = details__type(c->type), .secret = c->secret, .credential = c->secret,
             .fallback = details__fallback(c->type, c->fallback, a),
             .variable = details__variable(row->id, str_from(c->key), a),
             .description = details__help(row->kind, c->key), .description_zh = "",
@@ -157,13 +142,13 @@ static void details__compiled(const RegistryRow *row, Arena *a, abx_details *out
 
     *out = (abx_details){
         .id = arena_cstr(a, row->id), .name = arena_cstr(a, row->name), .name_zh = arena_cstr(a, row->name_zh),
-        .version = ABX_VERSION, .kind = "builtin", .trust = "builtin", .startups = DETAILS_STRINGS(details__all_startups),
-        .inputs = k ? DETAILS_STRINGS(image) : DETAILS_STRINGS(managed),
+        .version = ABX_VERSION, .kind = "builtin", .trust = "builtin",
+        .startups = DETAILS_STRINGS(details__all_startups), .inputs = k ? DETAILS_STRINGS(image) : DETAILS_STRINGS(managed),
     };
     if (k) {
-        out->features = details__sorted((abx_strings){k->features, k->feature_count}, a);
+        out->features = plugins_sorted((abx_strings){k->features, k->feature_count}, a);
         out->cli = details__operations(k, a);
-        out->python = details__sorted(out->cli, a);
+        out->python = plugins_sorted(out->cli, a);
     } else {
         out->features = DETAILS_STRINGS(details__express_features);
         out->python = DETAILS_STRINGS(details__express_operations);
@@ -172,22 +157,112 @@ static void details__compiled(const RegistryRow *row, Arena *a, abx_details *out
     details__compiled_fields(row, a, out);
 }
 
+/* ---- what is installed ---- */
+
+/* A value of TOML as JSON; a number that JSON has no word for as its text. */
+static void details__value(JsonOut *w, const Toml *v)
+{
+    switch (v->type) {
+    case TOML_BOOL:
+        json_put_bool(w, v->boolean);
+        break;
+    case TOML_INT:
+        json_put_int(w, v->integer);
+        break;
+    case TOML_FLOAT:
+        json_put_real(w, v->real);
+        break;
+    case TOML_ARRAY:
+        json_begin(w, '[');
+        for (size_t i = 0; i < v->count; i++)
+            details__value(w, &v->items[i]);
+        json_end(w, ']');
+        break;
+    case TOML_TABLE:
+        json_begin(w, '{');
+        for (size_t i = 0; i < v->count; i++) {
+            json_key_str(w, v->keys[i]);
+            details__value(w, &v->items[i]);
+        }
+        json_end(w, '}');
+        break;
+    case TOML_BIG:
+        json_put_digits(w, v->text);
+        break;
+    case TOML_STRING:
+    case TOML_DATE:
+        json_put_str(w, v->text);
+        break;
+    }
+}
+
+static const char *details__default(const Toml *v, Arena *a)
+{
+    Buf     b = buf_make(LIMIT_CONSENT);
+    JsonOut w = json_out(&b, JSON_COMPACT);
+
+    if (!v)
+        return "null";
+    details__value(&w, v);
+    const char *out = arena_cstr(a, buf_str(&b));
+    buf_free(&b);
+    return out;
+}
+
+const abx_field *details_fields(const Manifest *m, Arena *a)
+{
+    abx_field *out = arena_array(a, m->field_count, sizeof *out);
+
+    for (size_t i = 0; i < m->field_count; i++) {
+        const ManifestField *f = &m->fields[i];
+        out[i] = (abx_field){
+            .key = arena_cstr(a, f->key), .type = details__type(f->type), .secret = f->secret,
+            .credential = f->credential, .required = f->required, .fallback = details__default(f->fallback, a),
+            .variable = details__variable(m->id, f->key, a), .aliases = plugins_strings(f->env.v, f->env.n, a),
+            .choices = plugins_strings(f->choices.v, f->choices.n, a), .description = arena_cstr(a, f->description),
+            .description_zh = arena_cstr(a, f->description_zh),
+        };
+    }
+    return out;
+}
+
+static abx_strings details__words(ManifestStrs s, Arena *a, bool sorted)
+{
+    abx_strings out = plugins_strings(s.v, s.n, a);
+
+    return sorted ? plugins_sorted(out, a) : out;
+}
+
+static void details__installed(const Plugin *p, Arena *a, abx_details *out)
+{
+    const Manifest *m = &p->manifest;
+
+    *out = (abx_details){
+        .id = arena_cstr(a, m->id), .name = arena_cstr(a, m->name), .name_zh = arena_cstr(a, m->name_zh),
+        .version = arena_cstr(a, m->version), .kind = arena_cstr(a, manifest_kind_word(m->kind)),
+        .trust = arena_cstr(a, p->receipt.trust), .features = details__words(m->features, a, true),
+        .cli = details__words(m->cli, a, false), .python = details__words(m->python, a, true),
+        .inputs = details__words(m->inputs, a, true), .startups = details__words(m->startups, a, true),
+        .fields = details_fields(m, a), .field_count = m->field_count, .inherit = details__words(p->inherit, a, true),
+        .receipt = arena_cstr(a, p->receipt.text),
+    };
+}
+
 /* ---- the call ---- */
 
 static bool details__find(abx_host *h, const char *id, abx_details *out, Err *err)
 {
     Arena      *a = plugins_begin(h);
+    Store       store;
     RegistryRow row;
+    Str         which;
 
-    if (!id) {
-        Config *c = session_config(&h->options, &h->notice, a, err);
-        if (!c)
-            return false;
-        id = arena_cstr(a, config_core(c, "provider", a).value);
-    }
-    if (!registry_find(NULL, str_from(id), a, &row, err))
+    if (!plugins_id(h, id, &which, err) || !registry_find(plugins_store_or_none(h, &store), which, a, &row, err))
         return false;
-    details__compiled(&row, a, out);
+    if (row.plugin)
+        details__installed(row.plugin, a, out);
+    else
+        details__compiled(&row, a, out);
     return true;
 }
 

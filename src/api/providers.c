@@ -66,7 +66,7 @@ static abx_provider providers__unusable(const Store *s, Str id, const Err *err, 
     return (abx_provider){
         .id = arena_cstr(a, id), .version = known ? arena_cstr(a, r.version) : "", .kind = "exec",
         .trust = known ? arena_cstr(a, r.trust) : "",
-        .error = arena_fmt(a, "[%s] %s%s%.*s", code, err->text, hint.n ? "\n" : "", STR_ARG(hint)).p,
+        .error = arena_fmt(a, "[%s] %s%s%.*s", code, err->text, hint.n ? "\n  Suggestion: " : "", STR_ARG(hint)).p,
     };
 }
 

@@ -159,6 +159,9 @@
 #define LIMIT_EPP_SOON_MS   300                 /* for one that reads no more to be seen to have died */
 #define LIMIT_EPP_WATCH_MS  50                  /* between two looks at a plugin, where the kernel has no pidfd */
 
+/* Showing plugins */
+#define LIMIT_CONSENT       ((size_t)1 << 20)   /* one row of what a person is asked; a manifest has 256 KiB */
+
 /* Waiting */
 #define LIMIT_CONNECT_MS    10000               /* TCP and TLS together */
 #define LIMIT_RESOLVE_MS    10000

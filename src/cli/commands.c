@@ -2,9 +2,11 @@
 
 #include "cli/cmd_about.h"
 #include "cli/cmd_config.h"
+#include "cli/cmd_doctor.h"
 #include "cli/cmd_exec.h"
 #include "cli/cmd_file.h"
 #include "cli/cmd_plugin.h"
+#include "cli/cmd_install.h"
 #include "cli/cmd_provider.h"
 #include "cli/cmd_sandbox.h"
 
@@ -20,7 +22,7 @@ static const ArgOption commands__globals[] = {
     {0, ARG_FLAG, false, "debug", NULL, NULL, "show requests and answers on standard error, without secrets"},
     {'q', ARG_FLAG, false, "quiet", NULL, NULL, "no notices; `create` and the lists print ids only"},
     {0, ARG_FLAG, false, "no-color", NULL, NULL, "no colours (there are none)"},
-    {0, ARG_FLAG, false, "no-input", NULL, NULL, "never ask (nothing is asked)"},
+    {0, ARG_FLAG, false, "no-input", NULL, NULL, "never ask; what would be asked is a no"},
     {'h', ARG_FLAG, false, "help", NULL, NULL, "help on the command at hand"},
     {0, ARG_FLAG, false, "version", NULL, NULL, "as `abx version`, where no command is named"},
 };
@@ -71,6 +73,43 @@ static const ArgOption commands__config[] = {
     {0, ARG_FLAG, false, "show-secrets", NULL, NULL, "print secrets as they are, and not as stars"},
 };
 
+#define COMMANDS_POLICY \
+    {'y', ARG_FLAG, false, "yes", NULL, NULL, "agreed; nothing is asked. A branch or a tag is not agreed to by it"}, \
+    {0, ARG_FLAG, false, "allow-unpinned", NULL, NULL, "take a branch or a tag, which can be another commit tomorrow"}, \
+    {0, ARG_FLAG, false, "allow-insecure-transport", NULL, NULL, "take http: and file: sources"}, \
+    {0, ARG_FLAG, false, "allow-unverified", NULL, NULL, "take files that cannot be proved to be the commit's"}, \
+    {0, ARG_FLAG, false, "no-verify", NULL, NULL, "do not start the plugin once to see that it works"}
+
+static const ArgOption commands__install[] = {
+    {0, ARG_VALUE, false, "ref", NULL, "COMMIT", "what to fetch from git; a full commit id pins it"},
+    {0, ARG_VALUE, false, "subdir", NULL, "DIR", "the folder of the plugin in the source"},
+    {0, ARG_VALUE, false, "sha256", NULL, "HASH", "what tree_sha256 must be: the strong pin"},
+    {0, ARG_VALUE, false, "archive-sha256", NULL, "HASH", "what the archive file must hash to"},
+    {0, ARG_FLAG, false, "link", NULL, NULL, "do not copy: run it from its folder, unchecked; for developing one"},
+    {0, ARG_FLAG, false, "force", NULL, NULL, "replace what is installed under that id"},
+    COMMANDS_POLICY,
+};
+
+static const ArgOption commands__update[] = {
+    {0, ARG_VALUE, false, "ref", NULL, "COMMIT", "fetch this instead of what was recorded"},
+    {0, ARG_FLAG, false, "check", NULL, NULL, "look whether there is another version, and change nothing"},
+    COMMANDS_POLICY,
+};
+
+static const ArgOption commands__rollback[] = {
+    {'y', ARG_FLAG, false, "yes", NULL, NULL, "accepted; nothing is asked"},
+    {0, ARG_FLAG, false, "no-verify", NULL, NULL, "do not start the plugin once to see that it works"},
+};
+
+static const ArgOption commands__uninstall[] = {
+    {0, ARG_FLAG, false, "purge", NULL, NULL, "remove its data and its settings, too"},
+    {'y', ARG_FLAG, false, "yes", NULL, NULL, "accepted; nothing is asked"},
+};
+
+static const ArgOption commands__doctor[] = {
+    {0, ARG_FLAG, false, "no-handshake", NULL, NULL, "do not start the plugin"},
+};
+
 #define COMMANDS_OPTIONS(list) .options = commands__##list, .option_count = COUNT_OF(commands__##list)
 
 #define COMMANDS_ONE_WORD \
@@ -79,8 +118,8 @@ static const ArgOption commands__config[] = {
     "end at the first word there that is none, or at `--`.\n"
 
 #define COMMANDS_KEYS \
-    "KEY is a setting of abx (http_timeout, provider), one of the provider that is used\n" \
-    "(base_url; --provider ID chooses), or providers.ID.KEY.\n"
+    "KEY is a setting of abx (http_timeout, provider), one of the provider that is\n" \
+    "used (base_url; --provider ID chooses), or providers.ID.KEY.\n"
 
 static const ArgCommand commands__rows[] = {
     {"sandbox", "create", NULL, "make a sandbox that is ready for commands",
@@ -158,8 +197,6 @@ static const ArgCommand commands__rows[] = {
      "The document is JSON in both forms. `receipt` is what was installed, from where,\n"
      "and what was agreed to; null for a provider that is compiled in.\n",
      "  abx provider info opensandbox\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_provider_info},
-    {"provider", "default", NULL, "show which provider is used, and why", "",
-     "  abx provider default\n", NULL, 0, {{0}}, cmd_provider_default},
     {"provider", "export", NULL, "write a provider that is compiled in as a plugin for any host",
      "DIR gets a manifest and this program; it must be new or empty. Install it from\n"
      "there, with this abx or another host.\n",
@@ -175,6 +212,49 @@ static const ArgCommand commands__rows[] = {
      "For hosts, not for people. The configuration comes in the first request, and\n"
      "from nowhere else: no environment, no file, no option.\n",
      "  abx provider serve opensandbox\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_plugin_serve},
+    {"provider", "install", NULL, "put a plugin in",
+     "SOURCE is a folder, a .tar or .tar.gz, OWNER/REPO[//DIR][@REF], the address of a\n"
+     "git repository, or registry:ID. Its files are fetched once, hashed, shown to you\n"
+     "with all that they may do, copied, and started once; when that fails the old\n"
+     "state is back. A git source must be pinned to a full commit id, or agreed to by\n"
+     "hand. A pin proves the content, byte by byte, and not that the commit belongs\n"
+     "to a branch of that repository; it is as strong as SHA-1. --sha256 is stronger.\n",
+     "  abx provider install ./my-plugin\n"
+     "  abx provider install https://example.com/you/plugins.git --subdir demo --ref \\\n"
+     "      7f095cbe30ac4c8a22abbb20945546185cd0151a --yes\n"
+     "  abx provider install ./my-plugin --link --yes\n",
+     COMMANDS_OPTIONS(install), {{PLACE_ONE, true, "SOURCE"}}, cmd_install_add},
+    {"provider", "update", NULL, "fetch plugins anew from where they came from",
+     "Without ID every installed plugin; the first failure ends it. What is pinned\n"
+     "stays as it is: --ref moves the pin. A local plugin is installed again with\n"
+     "`install --force`.\n",
+     "  abx provider update --check\n"
+     "  abx provider update demo --ref 7f095cbe30ac4c8a22abbb20945546185cd0151a\n",
+     COMMANDS_OPTIONS(update), {{PLACE_MAYBE, false, "ID"}}, cmd_install_update},
+    {"provider", "rollback", NULL, "go back to the plugin before the last change",
+     "Its files and its receipt are those that were replaced; its data stays as it is.\n"
+     "A second time goes forth again.\n",
+     "  abx provider rollback demo\n", COMMANDS_OPTIONS(rollback), {{PLACE_ONE, false, "ID"}}, cmd_install_rollback},
+    {"provider", "uninstall", "rm", "remove a plugin",
+     "Its data stays for the next installation, unless --purge. If it was the default,\n"
+     "alicloud-express is the default again.\n",
+     "  abx provider uninstall demo --yes\n", COMMANDS_OPTIONS(uninstall), {{PLACE_ONE, false, "ID"}},
+     cmd_install_remove},
+    {"provider", "default", NULL, "show or set which provider is used",
+     "Without ID: which one, and where that was said. With ID it is written to\n"
+     "config.toml in the home of abx, where the other hosts read it; an environment\n"
+     "variable still wins.\n",
+     "  abx provider default\n  abx provider default opensandbox\n", NULL, 0, {{PLACE_MAYBE, false, "ID"}},
+     cmd_provider_default},
+    {"provider", "doctor", NULL, "check whether a provider can be used",
+     "Is it installed, are its files as they were, are its settings there, does it\n"
+     "start. Without ID the default provider. The exit status is 0 when all is well,\n"
+     "else 2.\n",
+     "  abx provider doctor opensandbox\n", COMMANDS_OPTIONS(doctor), {{PLACE_MAYBE, false, "ID"}}, cmd_doctor_check},
+    {"provider", "verify", NULL, "compare a plugin's files with what was installed",
+     "Names the files that changed, came or went. Without ID every installed plugin.\n"
+     "The exit status is 0 when all are as they were, else 1.\n",
+     "  abx provider verify\n", NULL, 0, {{PLACE_MAYBE, false, "ID"}}, cmd_doctor_verify},
     {"config", "list", "ls", "list settings and their values", COMMANDS_KEYS "With -q names alone, also of what is not set.\n",
      "  abx config list\n  abx --provider opensandbox --json config list\n", COMMANDS_OPTIONS(config), {{0}}, cmd_config_list},
     {"config", "get", NULL, "show the value of a setting", COMMANDS_KEYS "Nothing is printed for one that is not set.\n",
@@ -183,8 +263,8 @@ static const ArgCommand commands__rows[] = {
     {"config", "set", NULL, "set a setting, in ~/.abx",
      COMMANDS_KEYS
      "\n"
-     "VALUE - is standard input, @FILE the content of a file. A secret must be given in\n"
-     "one of these ways. It is kept in ~/.abx/.env, all else in ~/.abx/config.toml,\n"
+     "VALUE - is standard input, @FILE the content of a file. A secret must be given\n"
+     "in one of these ways. It is kept in ~/.abx/.env, all else in ~/.abx/config.toml,\n"
      "where everything that is not changed stays as it is, comments included. Both are\n"
      "for you alone to read (mode 0600).\n",
      "  abx config set http_timeout 60\n"
@@ -194,8 +274,8 @@ static const ArgCommand commands__rows[] = {
     {"config", "unset", NULL, "take a setting out of ~/.abx", COMMANDS_KEYS, "  abx config unset http_timeout\n", NULL, 0,
      {{PLACE_ONE, false, "KEY"}}, cmd_config_unset},
     {"config", "explain", NULL, "show where each setting comes from",
-     "What comes first: options, the environment, ./.env, ~/.abx/.env, config.toml, what\n"
-     "is derived from other settings, defaults.\n"
+     "What comes first: options, the environment, ./.env, ~/.abx/.env, config.toml,\n"
+     "what is derived from other settings, defaults.\n"
      "\n" COMMANDS_KEYS,
      "  abx config explain\n  abx --json config explain http_timeout\n", NULL, 0, {{PLACE_MAYBE, false, "KEY"}},
      cmd_config_explain},

@@ -8,6 +8,39 @@
 #include "base/utf8.h"
 #include "cli/screen.h"
 
+void document_string(JsonOut *w, const char *key, const char *text)
+{
+    json_key(w, key);
+    json_put_str(w, str_from(text));
+}
+
+void document_strings(JsonOut *w, const char *key, abx_strings s)
+{
+    json_key(w, key);
+    json_begin(w, '[');
+    for (size_t i = 0; i < s.n; i++)
+        json_put_str(w, str_from(s.v[i]));
+    json_end(w, ']');
+}
+
+void document_flag(JsonOut *w, const char *key, int on)
+{
+    json_key(w, key);
+    json_put_bool(w, on);
+}
+
+void document_text(JsonOut *w, const char *key, const char *text, Arena scratch)
+{
+    const Json *doc;
+    Err         err;
+
+    json_key(w, key);
+    if (text && json_parse(str_from(text), &scratch, &doc, &err))
+        json_put(w, doc);
+    else
+        json_put_null(w);
+}
+
 static void document__known(JsonOut *w, const char *key, const char *value)
 {
     if (!value)

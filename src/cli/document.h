@@ -18,6 +18,13 @@ ABX_FN void document_info(JsonOut *w, const abx_info *i);
 /* The same as lines "name: value", with the backend's reason behind status. */
 ABX_FN void document_info_text(Buf *to, Arena *a, const abx_info *i);
 
+/* A member of an object: a string, an array of strings, a flag, a document
+ * that is a text itself (NULL, or no JSON: null). */
+ABX_FN void document_string(JsonOut *w, const char *key, const char *text);
+ABX_FN void document_strings(JsonOut *w, const char *key, abx_strings s);
+ABX_FN void document_flag(JsonOut *w, const char *key, int on);
+ABX_FN void document_text(JsonOut *w, const char *key, const char *text, Arena scratch);
+
 /* A string that may be any bytes: `key` when it is UTF-8, else `key_b64`. */
 ABX_FN void document_bytes(JsonOut *w, const char *key, Str bytes);
 

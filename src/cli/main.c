@@ -109,6 +109,7 @@ int main(int argc, char **argv)
     else
         status = run_fail_own(&r, &err);
     abx_close(r.session);
+    abx_host_close(r.host);
     status = main__close(&r, status);
     arena_free(&a);
     return run_signal(&r) ? 128 + r.signal : status;

@@ -60,6 +60,16 @@ static void output__tell(Str text)
         return;
 }
 
+void output_say(const Output *o, Str text)
+{
+    Buf shown = buf_make(6 * text.n + 1);
+
+    if (o->err_terminal)
+        screen_add(&shown, text);
+    output__tell(o->err_terminal ? buf_str(&shown) : text);
+    buf_free(&shown);
+}
+
 static void output__line(const Output *o, const char *head, const char *line)
 {
     Arena a = arena_make(ARENA_COMMAND);
@@ -89,7 +99,7 @@ void output_trace(void *ctx, const char *line)
 
 static void output__error_json(const Output *o, const abx_error *e)
 {
-    Buf     text = buf_make(LIMIT_ERROR_BODY), shown = buf_make(6 * LIMIT_ERROR_BODY);
+    Buf     text = buf_make(LIMIT_ERROR_BODY);
     JsonOut w = json_out(&text, JSON_SPACED);
 
     json_begin(&w, '{');
@@ -112,10 +122,7 @@ static void output__error_json(const Output *o, const abx_error *e)
     json_end(&w, '}');
     json_end(&w, '}');
     buf_addc(&text, '\n');
-    if (o->err_terminal)
-        screen_add(&shown, buf_str(&text));
-    output__tell(buf_str(o->err_terminal ? &shown : &text));
-    buf_free(&shown);
+    output_say(o, buf_str(&text));
     buf_free(&text);
 }
 

@@ -28,6 +28,9 @@ ABX_FN bool output_bytes(const Output *o, int fd, Str bytes, Err *err) ABX_CHECK
 /* The result of a verb to stdout: a document, a table, lines. */
 ABX_FN bool output_result(const Output *o, Str text, Err *err) ABX_CHECK;
 
+/* Lines for the person to stderr: what somebody is asked, a note that stands alone. */
+ABX_FN void output_say(const Output *o, Str text);
+
 /* One line to stderr, "abx: LINE"; nothing with --quiet. `ctx` is the Output. */
 ABX_FN void output_notice(void *ctx, const char *line);
 

@@ -88,6 +88,18 @@ bool run_open(Run *r, const char *ref, abx_error *e)
     return r->session != NULL;
 }
 
+abx_host *run_host(Run *r, abx_error *e)
+{
+    abx_options o;
+    Err         err;
+
+    if (run_options(r, &o, &err))
+        r->host = abx_host_open(&o, e);
+    else
+        output_own(e, &err);
+    return r->host;
+}
+
 abx_sandbox *run_attach(Run *r, abx_error *e)
 {
     const char *ref = r->args->words[0];
@@ -122,6 +134,14 @@ int run_result(const Run *r, Str text)
     Err err;
 
     return output_result(&r->out, text, &err) ? 0 : run_fail_own(r, &err);
+}
+
+int run_end(const Run *r, Buf *text)
+{
+    int status = run_result(r, buf_str(text));
+
+    buf_free(text);
+    return status;
 }
 
 bool run_can_print(abx_error *e)

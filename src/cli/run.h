@@ -8,6 +8,7 @@
 
 #include "abx.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "cli/args.h"
 #include "cli/output.h"
 
@@ -16,6 +17,7 @@ typedef struct Run {
     Arena       *a;
     Output       out;
     abx_session *session;       /* NULL before run_open() */
+    abx_host    *host;          /* NULL before run_host() */
     bool         passes;        /* the exit status is the remote command's; failures of abx are 125 */
     int          signal;        /* the first that came, once run_signal() has looked */
 } Run;
@@ -39,6 +41,9 @@ ABX_FN bool run_options(Run *r, abx_options *o, Err *err) ABX_CHECK;
  * or be NULL. False: *e. */
 ABX_FN bool run_open(Run *r, const char *ref, abx_error *e) ABX_CHECK;
 
+/* r->host, for managing providers; closed at the end of the run. NULL: *e. */
+ABX_FN abx_host *run_host(Run *r, abx_error *e);
+
 /* A handle on the sandbox that the first argument names. NULL: *e. */
 ABX_FN abx_sandbox *run_attach(Run *r, abx_error *e);
 
@@ -47,6 +52,7 @@ ABX_FN int run_fail(const Run *r, const abx_error *e);
 ABX_FN int run_fail_own(const Run *r, const Err *err);     /* silent where the reader of stdout has gone */
 ABX_FN int run_fail_told(const Run *r, const Err *err);    /* never silent */
 ABX_FN int run_result(const Run *r, Str text);
+ABX_FN int run_end(const Run *r, Buf *text);               /* the same, and frees it */
 
 /* For verbs with a result: a standard output that cannot take it is found out
  * before anything is done. False: *e. */

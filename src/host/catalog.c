@@ -200,7 +200,7 @@ static bool catalog__materialise(const Catalog *c, const CatalogRow *row, const 
 bool catalog_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, SourceGot *out, Err *err)
 {
     Catalog    c = {0};
-    CatalogRow row;
+    CatalogRow row = {0};
 
     if (!catalog__open(&c, host, a, err) || !catalog__find(&c, ref->location, a, &row, err))
         return false;

@@ -38,7 +38,7 @@ Str forge_archive(Str url, Str commit, Arena *a, Str *other)
 {
     Url u;
     Err err;
-    Str name;
+    Str name = {0};
 
     if (!url_parse(url, a, &u, &err) || !u.tls || u.port != 443 || u.query.p || !str_eq(u.scheme, STR("https")))
         return (Str){0};

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "data/shell.h"
 #include "base/time.h"
 #include "os/clock.h"
 #include "os/fs.h"
@@ -167,7 +168,8 @@ static bool install__examine(InstallWork *w, Err *err)
     const TreeFile *f = tree_find(w->tree, STR(MANIFEST_FILE));
 
     if (!f)
-        return err_set(err, ERR_INPUT, E8014, "there is no %s at the top of the plugin", MANIFEST_FILE);
+        return err_set(err, ERR_INPUT, E8014, "there is no %s at the top of the plugin", MANIFEST_FILE) ||
+               err_hint(err, "If the plugin is in a folder of the source, name that folder with --subdir.");
     return manifest_parse(f->bytes, STR(MANIFEST_FILE), w->a, &w->manifest, err);
 }
 
@@ -181,14 +183,48 @@ static void install__settle(InstallWork *w)
     install__changes(w);
 }
 
+/* A word as it can be typed. */
+static void install__word(Buf *to, const char *option, Str word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@+,";
+    bool              quote = word.n == 0;
+
+    for (size_t i = 0; i < word.n; i++)
+        quote = quote || !word.p[i] || !strchr(plain, word.p[i]);
+    buf_addf(to, " %s", option);
+    if (quote)
+        shell_quote(to, word);
+    else
+        buf_add(to, word);
+}
+
+/* The command that pins what was found. `update`: the id, of what is there. */
+static bool install__pin(const InstallWork *w, Str update, bool force, Err *err)
+{
+    const ReceiptSource *s = &w->plan.source;
+    Buf                  line = buf_make(ERR_TEXT_SIZE);
+
+    install__word(&line, update.n ? "provider update " : "provider install ", update.n ? update : s->url);
+    if (!update.n && s->subdir.n)
+        install__word(&line, "--subdir ", s->subdir);
+    install__word(&line, "--ref ", w->plan.commit);
+    if (!str_starts(s->url, STR("https:")) && !str_starts(s->url, STR("ssh:")) && str_has(s->url, ':') &&
+        str_starts(str_from_to(s->url, str_find(s->url, ':'), s->url.n), STR("://")))
+        buf_add(&line, STR(" --allow-insecure-transport"));
+    if (force)
+        buf_add(&line, STR(" --force"));
+    err_hint(err, "Pin what it is now: `abx%.*s --yes`. --allow-unpinned takes whatever it becomes.", STR_ARG(buf_str(&line)));
+    buf_free(&line);
+    return false;
+}
+
 /* 3.5: a ref that moves is accepted by whoever reads the plan, or by name. */
-static bool install__may_move(const InstallWork *w, bool yes, bool allow, Err *err)
+static bool install__may_move(const InstallWork *w, bool yes, bool allow, Str update, bool force, Err *err)
 {
     if (w->plan.trust != TRUST_UNPINNED || allow || (w->host->consent && !yes))
         return true;
     err_set(err, ERR_DENIED, E8012, "Refusing an unpinned git source in non-interactive mode.");
-    return err_hint(err, "Pin what it is now with --ref %.*s, or accept whatever it becomes with --allow-unpinned.",
-                    STR_ARG(w->plan.commit));
+    return install__pin(w, update, force, err);
 }
 
 static bool install__ask(const InstallWork *w, bool yes, Err *err)
@@ -340,7 +376,7 @@ static bool install__go(InstallWork *w, const InstallAsk *ask, Buf *printed, Err
         err_set(err, ERR_DENIED, E8012, "a link is never verified: what is in the folder runs, whatever it becomes");
         return err_hint(err, "Repeat the command with --yes if that is wanted.");
     }
-    if (!install__may_move(w, ask->yes, ask->allow_unpinned, err))
+    if (!install__may_move(w, ask->yes, ask->allow_unpinned, (Str){0}, ask->force, err))
         return false;
     install__settle(w);
     if (w->plan.old && !ask->force) {
@@ -472,7 +508,7 @@ static bool install__renew(InstallWork *w, Str id, const UpdateAsk *ask, Updated
     out->status = STR("available");
     if (ask->check)
         return true;
-    if (!catalog && !install__may_move(w, ask->yes, ask->allow_unpinned, err))
+    if (!catalog && !install__may_move(w, ask->yes, ask->allow_unpinned, id, false, err))
         return false;
     if (!manifest_supported(&w->manifest, err))
         return false;

@@ -27,7 +27,7 @@ typedef struct InstallPlan {
 } InstallPlan;
 
 /* The plan as the JSON document of 3.5. */
-ABX_SET void install_plan(const InstallPlan *p, JsonOut *w);
+ABX_FN void install_plan(const InstallPlan *p, JsonOut *w);
 
 typedef struct InstallHost {
     SourceHost source;
@@ -53,7 +53,7 @@ typedef struct Installed {
 
 /* False, in the order of 3.4: E8001, E8002, E8010, E8012, E8014, E8013, E8011,
  * E8003. The store is as it was then. */
-ABX_SET bool install_add(const Store *s, const InstallAsk *ask, const InstallHost *host, Arena *a, Installed *out,
+ABX_FN bool install_add(const Store *s, const InstallAsk *ask, const InstallHost *host, Arena *a, Installed *out,
                         Err *err) ABX_CHECK;
 
 typedef struct UpdateAsk {
@@ -71,14 +71,14 @@ typedef struct Updated {
 } Updated;
 
 /* 3.8. False: E8010, E8001, E8012, E8013, E8014, E8002. */
-ABX_SET bool install_update(const Store *s, Str id, const UpdateAsk *ask, const InstallHost *host, Arena *a,
+ABX_FN bool install_update(const Store *s, Str id, const UpdateAsk *ask, const InstallHost *host, Arena *a,
                            Updated *out, Err *err) ABX_CHECK;
 
 /* 3.11 without the settings, which are settings.h's. E8003, E8001, E8010. */
-ABX_SET bool install_remove(const Store *s, Str id, bool purge, int cancel_fd, Err *err) ABX_CHECK;
+ABX_FN bool install_remove(const Store *s, Str id, bool purge, int cancel_fd, Err *err) ABX_CHECK;
 
 /* Back to the tree before the last change, without its data; verified like an
  * install. E8001, E8011, E8010. */
-ABX_SET bool install_rollback(const Store *s, Str id, const InstallHost *host, Arena *a, Installed *out, Err *err) ABX_CHECK;
+ABX_FN bool install_rollback(const Store *s, Str id, const InstallHost *host, Arena *a, Installed *out, Err *err) ABX_CHECK;
 
 #endif

@@ -124,6 +124,6 @@ typedef struct StoreVerdict {
 
 /* Compare the tree with its receipt, file by file where abx installed it.
  * False: E8001; E8011 for what cannot be hashed (a link in it). */
-ABX_SET bool store_verify(const Store *s, Str id, Arena *a, StoreVerdict *out, Err *err) ABX_CHECK;
+ABX_FN bool store_verify(const Store *s, Str id, Arena *a, StoreVerdict *out, Err *err) ABX_CHECK;
 
 #endif
