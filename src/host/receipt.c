@@ -155,21 +155,28 @@ static ReceiptSource receipt__source_of(const Json *v)
     return s;
 }
 
+bool receipt_parse(Str text, Arena *a, Receipt *out)
+{
+    const Json *doc;
+    Err         err;
+
+    if (!json_parse(text, a, &doc, &err) || doc->type != JSON_OBJECT)
+        return false;
+    *out = (Receipt){
+        .doc = doc, .text = arena_str(a, text),
+        .id = json_str(json_get(doc, "id")), .version = json_str(json_get(doc, "version")),
+        .tree_sha256 = json_str(json_get(doc, "tree_sha256")), .trust = json_str(json_get(doc, "trust")),
+        .source = receipt__source_of(json_get(doc, "source")), .consented = json_get(doc, "consented"),
+    };
+    return true;
+}
+
 bool receipt_read(const char *folder, Arena *a, Receipt *out)
 {
-    Buf         text = buf_make(LIMIT_RECEIPT);
-    const Json *doc = NULL;
-    Err         err;
-    bool        ok = fs_read(arena_fmt(a, "%s/%s", folder, RECEIPT_FILE).p, &text, &err) &&
-                     json_parse(buf_str(&text), a, &doc, &err) && doc->type == JSON_OBJECT;
+    Buf  text = buf_make(LIMIT_RECEIPT);
+    Err  err;
+    bool ok = fs_read(arena_fmt(a, "%s/%s", folder, RECEIPT_FILE).p, &text, &err) && receipt_parse(buf_str(&text), a, out);
 
-    if (ok)
-        *out = (Receipt){
-            .doc = doc, .text = arena_str(a, buf_str(&text)),
-            .id = json_str(json_get(doc, "id")), .version = json_str(json_get(doc, "version")),
-            .tree_sha256 = json_str(json_get(doc, "tree_sha256")), .trust = json_str(json_get(doc, "trust")),
-            .source = receipt__source_of(json_get(doc, "source")), .consented = json_get(doc, "consented"),
-        };
     buf_free(&text);
     return ok;
 }

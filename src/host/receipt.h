@@ -58,8 +58,11 @@ typedef struct Receipt {
     const Json   *consented;
 } Receipt;
 
-/* False: there is none (missing, unreadable, not UTF-8, no JSON, no object).
- * Fields are not checked: what is not there is empty. */
+/* False: it is none (not UTF-8, no JSON, no object). Fields are not checked:
+ * what is not there is empty. */
+ABX_FN bool receipt_parse(Str text, Arena *a, Receipt *out);
+
+/* The one in a folder. False: there is none, also when it cannot be read. */
 ABX_SET bool receipt_read(const char *folder, Arena *a, Receipt *out);
 
 /* "local", "pinned", "unpinned", "link" */

@@ -634,13 +634,16 @@ void store_keep(StoreLock *l, StoreChange *c)
 bool store_remove(StoreLock *l, Str id, bool purge, Err *err)
 {
     const Store *s = l->store;
-    const char  *name = store__name(s, "", id, NULL), *place = store__fresh(s, ".staging/", id);
+    const char  *name = store__name(s, "", id, NULL);
     mode_t       data = store__type(l->root, store__name(s, "", id, "data"));
+    bool         keep = !purge && (S_ISDIR(data) || S_ISLNK(data));
+    /* With data that shall go it must not look like a leftover, whose data is put back. */
+    const char  *place = store__fresh(s, keep ? ".staging/" : ".trash/" STORE_GONE, keep ? id : (Str){0});
 
     store__delete(l, store__name(s, ".previous/", id, NULL));
     if (!lock_renew(&l->lock, err))
         return false;
-    if (!purge && (S_ISDIR(data) || S_ISLNK(data))) {
+    if (keep) {
         if (mkdirat(l->root, place, 0777) != 0)
             return err_sys(err, errno, E8010, "cannot make the folder %s/%s", s->root.p, place);
         if (!store__swap(l, place, id, err)) {

@@ -134,11 +134,10 @@ static bool lock__file(Lock *l, const char *name)
         return false;
     while (flock(l->fd, LOCK_EX) != 0 && errno == EINTR) {}
     snprintf(pid, sizeof pid, "%lld", (long long)getpid());
-    ssize_t n = write(l->fd, pid, strlen(pid));
-    if (n < 0 || fstat(l->fd, &st) != 0)
+    /* A full disk locks, too, or nothing could be removed from it: the number is
+     * only there to be told. */
+    if ((write(l->fd, pid, strlen(pid)) < 0 && errno != ENOSPC && errno != EDQUOT) || fstat(l->fd, &st) != 0)
         sys = errno;
-    else if (n != (ssize_t)strlen(pid))
-        sys = ENOSPC;
     if (sys) {
         unlinkat(l->folder, name, 0);
         close(l->fd);
