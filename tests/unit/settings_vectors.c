@@ -27,6 +27,12 @@ static bool settings_vector_odd_lines(Str text)
     return false;
 }
 
+/* It takes lines inside of a multi-line string for headers and keys. */
+static bool settings_vector_multi(Str text)
+{
+    return text.n && (memmem(text.p, text.n, "\"\"\"", 3) || memmem(text.p, text.n, "'''", 3));
+}
+
 static bool settings_vector_toml(Vector *v, Str action, Str id)
 {
     Str         before = json_str(json_get(v->row, "before")), after = json_str(json_get(v->row, "after")), got = {0};
@@ -40,7 +46,7 @@ static bool settings_vector_toml(Vector *v, Str action, Str id)
     if (!ok)    /* no TOML: it is left as it is */
         return err.code == E8002 && !toml_parse(before, v->a, &doc, &err) ? vector_differs(v, 10) : vector_fail(v, "%s", err.text);
     if (settings_vector_done(got, action, id, v->a) &&
-        (settings_vector_odd_lines(before) || !settings_vector_done(after, action, id, v->a)))
+        (settings_vector_odd_lines(before) || settings_vector_multi(before) || !settings_vector_done(after, action, id, v->a)))
         return vector_differs(v, str_eq(action, STR("purge")) ? 9 : 10);
     return vector_fail(v, "%.*s: <%.*s>, not <%.*s>", STR_ARG(before), STR_ARG(got), STR_ARG(after));
 }
