@@ -214,32 +214,71 @@ static bool config_vector_format(const ConfigSchema *schema, const char *key)
     return false;
 }
 
+/* The value comes from a layer below the one that the other host took it from. */
+static bool config_vector_below(const Json *want, ConfigValue got)
+{
+    static const char *const layers[] = {"", "override", "environ", "dotenv", "toml", "derived", "default"};
+
+    for (int i = 1; i < (int)COUNT_OF(layers); i++)
+        if (str_eq(json_str(json_get(want, "layer")), str_from(layers[i])))
+            return got.layer == CONFIG_UNSET || (int)got.layer > i;
+    return false;
+}
+
+/* Something that is configured is not ASCII. */
+static bool config_vector_foreign(const Json *row)
+{
+    static const char *const parts[] = {"overrides", "environ", "dotenv_texts", "toml_text"};
+    Buf  text = buf_make(1 << 20);
+    bool ascii = true;
+
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        JsonOut w = json_out(&text, JSON_COMPACT);
+        json_put(&w, json_get(row, parts[i]));
+    }
+    ascii = config_vector_ascii(buf_str(&text));
+    buf_free(&text);
+    return !ascii;
+}
+
+/* Python's text of a table, of an integer outside 64 bits, or of what is odd in
+ * a list. */
+static bool config_vector_python(Str text)
+{
+    Str digits = text;
+    bool number = true;
+
+    if (digits.n && *digits.p == '-')
+        str_skip(&digits, 1);
+    for (size_t i = 0; i < digits.n; i++)
+        number = number && digits.p[i] >= '0' && digits.p[i] <= '9';
+    return str_has(text, '{') || str_has(text, '[') || str_has(text, '(') || str_has(text, 'N') || str_has(text, 'T') ||
+           str_has(text, 'F') || (number && digits.n > 18);
+}
+
 /* The row of differences.md that a row that no slip names falls under; 0: none. */
-static int config_vector_rule(const ConfigSchema *schema, const char *key, const Json *want, ConfigValue got)
+static int config_vector_rule(const Json *row, const ConfigSchema *schema, const char *key, const Json *want, ConfigValue got)
 {
     const Json *value = json_get(want, "value");
     Str         text = value && value->type == JSON_STRING ? value->text : (Str){0};
-    bool        lower = got.layer == CONFIG_UNSET || got.layer == CONFIG_DEFAULT || got.layer == CONFIG_TOML;
+    bool        below = config_vector_below(want, got);
+    bool        number = value && (value->type == JSON_INT || value->type == JSON_REAL);
     ConfigField f;
 
-    if (json_get(value, "$int") && lower)
+    if (below && (json_get(value, "$int") || (number && (json_real(value, 0) >= 0x1p63 || json_real(value, 0) < -0x1p63))))
         return 37;
-    if (config_has(schema, str_from(key), &f) && f.type == FIELD_ENUM)
-        for (const char *const *c = f.choices; c && *c; c++) {
+    if (config_has(schema, str_from(key), &f) && f.type == FIELD_ENUM) {
+        if (below)
+            return config_vector_foreign(row) ? 41 : 0;
+        for (const char *const *c = f.choices; c && *c; c++)
             if (str_eq(got.value, str_from(*c)) && got.layer != CONFIG_DEFAULT)
                 return 6;
-            if (lower && !config_vector_ascii(str_from(*c)))
-                return 41;
-        }
+    }
     if (str_eq(json_str(json_get(want, "layer")), STR("derived")))
         return config_vector_format(schema, key) ? 21 : str_has(text, 'T') || str_has(text, 'F') ? 47 : 0;
-    if (value && (value->type == JSON_INT || value->type == JSON_REAL) && lower)
-        return 46;              /* digits that are not ASCII; others do not end here */
-    /* Python's text of a table, or of what is odd in a list */
-    if (lower && text.n && (str_has(text, '{') || str_has(text, '[') || str_has(text, '(') || str_has(text, 'N') ||
-                            str_has(text, 'T') || str_has(text, 'F')))
-        return 37;
-    return 0;
+    if (below && number && config_vector_foreign(row))
+        return 46;
+    return below && text.n && config_vector_python(text) ? 37 : 0;
 }
 
 static bool config_vector_key(Vector *v, const ConfigSchema *schema, const char *key, ConfigValue got)
@@ -251,7 +290,7 @@ static bool config_vector_key(Vector *v, const ConfigSchema *schema, const char 
         return vector_differs(v, s->row);
     if (!s && (want ? config_vector_same(got, want, true) : !got.value.p))
         return true;
-    int row = s || !want ? 0 : config_vector_rule(schema, key, want, got);
+    int row = s || !want ? 0 : config_vector_rule(v->row, schema, key, want, got);
     return row ? vector_differs(v, row) :
            vector_fail(v, "%.*s: %s is <%.*s> of layer %d, name %.*s", STR_ARG(json_str(json_get(v->row, "name"))), key,
                        STR_ARG(got.value), got.layer, STR_ARG(got.name));
