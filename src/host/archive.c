@@ -251,18 +251,17 @@ static bool archive__hashed(void *ctx, char *p, size_t cap, size_t *n, Err *err)
     return true;
 }
 
-/* All of the bytes were read and were the right ones. What was wrong with them
- * is of no interest where they were not. */
+/* Read what is left of the bytes: were they the right ones? What was wrong with
+ * them is of no interest where they were not. */
 static bool archive__digest(ArchiveHash *h, const ArchiveAsk *ask, char *block, Err *err)
 {
     unsigned char sum[SHA256_SIZE];
     char          hex[2 * SHA256_SIZE + 1];
     size_t        n = 1;
-    Err           other;
 
     while (n && h->total <= LIMIT_ARCHIVE_BYTES)
-        if (!archive__hashed(h, block, LIMIT_COPY_BLOCK, &n, &other))
-            return true;
+        if (!archive__hashed(h, block, LIMIT_COPY_BLOCK, &n, err))
+            return false;
     sha256_end(&h->sum, sum);
     for (size_t i = 0; i < SHA256_SIZE; i++)
         snprintf(hex + 2 * i, 3, "%02x", sum[i]);
