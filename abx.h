@@ -97,6 +97,8 @@ typedef struct abx_options {
     const char *sandbox;            /* NULL, or a reference as abx_attach() takes it: "PROVIDER:ID" chooses the provider too */
     const abx_pair *config;         /* settings that win over every other layer, such as {"base_url", …} */
     size_t      config_count;
+    const char *const *exposed;     /* keys in config whose values others could read, as on a command line: */
+    size_t      exposed_count;      /* a secret among them is refused, E8002 */
     int         config_only;        /* nothing but `config` and what is compiled in counts: no environment, no file, no store */
     const char *home;               /* NULL: ABX_HOME, else ~/.abx */
     const char *ca_file;            /* NULL: ABX_CA_FILE, SSL_CERT_FILE, …, the embedded roots */

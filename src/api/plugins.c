@@ -42,6 +42,10 @@ abx_host *abx_host_open(const abx_options *options, abx_error *e)
     for (size_t i = 0; i < options->config_count; i++)
         pairs[i] = (abx_pair){plugins__copy(h, options->config[i].key), plugins__copy(h, options->config[i].value)};
     h->options.config = pairs;
+    const char **exposed = arena_array(&h->own, options->exposed_count, sizeof *exposed);
+    for (size_t i = 0; i < options->exposed_count; i++)
+        exposed[i] = plugins__copy(h, options->exposed[i]);
+    h->options.exposed = exposed;
     return h;
 }
 

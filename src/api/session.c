@@ -60,7 +60,8 @@ Config *session_config(const abx_options *o, SessionNotice *notice, Arena *a, Er
     if (o->provider && o->provider[0])
         all[n++] = (Pair){STR("provider"), str_from(o->provider)};
 
-    ConfigInput in = {.overrides = all, .override_count = n, .allow_cwd_env = o->allow_cwd_env != 0,
+    ConfigInput in = {.overrides = all, .override_count = n, .exposed = o->exposed, .exposed_count = o->exposed_count,
+                      .allow_cwd_env = o->allow_cwd_env != 0,
                       .notice = session_notice, .notice_ctx = notice};
     return o->config_only ? config_load(&in, a) : config_open(&in, str_from(o->home), a);
 }

@@ -51,7 +51,7 @@ void run_release(Run *r)
 bool run_options(Run *r, abx_options *o, Err *err)
 {
     const Args *args = r->args;
-    ValuesPairs settings = {0};
+    ValuesSettings settings = {0};
 
     if (!values_settings(args, r->out.cancel_fd, r->a, &settings, err))
         return false;
@@ -59,6 +59,8 @@ bool run_options(Run *r, abx_options *o, Err *err)
         .provider = args_value(args, "provider"),
         .config = settings.p,
         .config_count = settings.n,
+        .exposed = settings.exposed,
+        .exposed_count = settings.exposed_count,
         .ca_file = args_value(args, "ca-file"),
         .cancel_fd_set = 1,
         .cancel_fd = r->out.cancel_fd,

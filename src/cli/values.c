@@ -176,11 +176,13 @@ bool values_take_input(const Args *args, Arena *a)
     return false;
 }
 
-bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out, Err *err)
+bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesSettings *out, Err *err)
 {
     const char *const *given;
     size_t    n = args_list(args, "option", a, &given);
     abx_pair *pairs = arena_array(a, n + 1, sizeof *pairs);
+    const char **exposed = arena_array(a, n, sizeof *exposed);
+    size_t    exposed_count = 0;
     bool      input = false;
 
     for (size_t i = 0; i < n; i++) {
@@ -202,9 +204,11 @@ bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out
             err_set(err, ERR_USAGE, E8002, "--option: %s is a secret, and a command line can be read by others", p->key);
             return err_hint(err, "Write %s=@FILE, or %s=- for standard input, or set it in the environment.", p->key,
                             p->key);
+        } else {
+            exposed[exposed_count++] = p->key;
         }
     }
-    *out = (ValuesPairs){pairs, n};
+    *out = (ValuesSettings){pairs, n, exposed, exposed_count};
     return true;
 }
 

@@ -28,10 +28,17 @@ ABX_FN bool values_pairs(const Args *args, const char *option, Arena *a, ValuesP
  * and so never stands in a list of processes. Not set there: refused. */
 ABX_FN bool values_env(const Args *args, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
 
+typedef struct ValuesSettings {
+    const abx_pair    *p;
+    size_t             n;
+    const char *const *exposed;     /* the keys whose values stood on the command line */
+    size_t             exposed_count;
+} ValuesSettings;
+
 /* --option: KEY=VALUE, KEY=@FILE, KEY=- for standard input, once. What is
  * called a key, a token, a secret or a password must come in one of the latter
  * ways. ERR_CANCELLED: a signal came while it was read. */
-ABX_FN bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
+ABX_FN bool values_settings(const Args *args, int cancel_fd, Arena *a, ValuesSettings *out, Err *err) ABX_CHECK;
 
 /* A value that is "-" for standard input, "@FILE", or the word itself, which
  * others can read: *exposed. `what` is for messages. */

@@ -83,6 +83,8 @@ typedef struct ConfigFile {
 typedef struct ConfigInput {
     const Pair        *overrides;       /* of the same key twice the last counts */
     size_t             override_count;
+    const char *const *exposed;         /* keys of overrides that others could read: no secret may come so */
+    size_t             exposed_count;
     const char *const *environ;         /* "NAME=value", NULL after the last */
     const ConfigFile  *files;           /* .env: highest first */
     size_t             file_count;
@@ -140,7 +142,8 @@ ABX_FN bool config_has(const ConfigSchema *schema, Str key, ConfigField *out);
 /* All that one provider gets: its fields and what it inherits or derives; unset
  * keys are not there. False:
  *   E8002  an override that neither the provider nor the core knows, or with a
- *          value that its type does not allow; a number under its least value
+ *          value that its type does not allow, or a secret that others could
+ *          read; a number under its least value
  *   E8012  an endpoint (a field of type url, and keys that are or end in
  *          base_url or domain) came from ./.env, or was derived from what did,
  *          while a secret came from another layer, or while a part of the

@@ -275,6 +275,7 @@ static bool settings__replace(const char *path, SettingsChange *change, void *ct
         text = (Str){now.p ? now.p : "", now.n};
     ok = ok && (change(ctx, text, a, &next, err) || err_wrap(err, "%s", path));
     ok = ok && (!next.p || settings__write(path, next, err));
+    mem_wipe(now.p, now.n);
     buf_free(&now);
     return ok;
 }

@@ -35,7 +35,15 @@ static bool vet__list_hint(const ConfigSchema *s, Err *err)
     return false;
 }
 
-static bool vet__override(const ConfigSchema *s, const Pair *o, Arena scratch, Err *err)
+static bool vet__exposed(const ConfigInput *in, Str key)
+{
+    for (size_t i = 0; i < in->exposed_count; i++)
+        if (str_eq(str_from(in->exposed[i]), key))
+            return true;
+    return false;
+}
+
+static bool vet__override(const ConfigInput *in, const ConfigSchema *s, const Pair *o, Arena scratch, Err *err)
 {
     ConfigField f;
     Str         value;
@@ -46,6 +54,10 @@ static bool vet__override(const ConfigSchema *s, const Pair *o, Arena scratch, E
     } else if (!config_has(s, o->key, &f)) {
         err_set(err, ERR_USAGE, E8002, "%.*s has no setting \"%.*s\"", STR_ARG(s->id), STR_ARG(o->key));
         return vet__list_hint(s, err);
+    }
+    if (f.secret && vet__exposed(in, o->key)) {
+        err_set(err, ERR_USAGE, E8002, "%s is a secret, and a command line can be read by others", f.key);
+        return err_hint(err, "Write %s=@FILE, or %s=- for standard input, or set it in the environment.", f.key, f.key);
     }
     if (utf8_trim(o->value).n == 0 || coerce_text(f.type, f.choices, o->value, &scratch, &value))
         return true;
@@ -111,7 +123,7 @@ bool vet_provider(const Config *c, const ConfigSchema *s, Arena scratch, Err *er
     ConfigField        f;
 
     for (size_t i = 0; i < in->override_count; i++)
-        if (!vet__override(s, &in->overrides[i], scratch, err))
+        if (!vet__override(in, s, &in->overrides[i], scratch, err))
             return false;
     for (size_t i = 0; (core = keys_core(i)) != NULL; i++)
         if (!vet__least(c, core, scratch, err))

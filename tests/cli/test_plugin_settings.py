@@ -200,3 +200,13 @@ def test_settings_of_a_plugin(abx):
     assert doc["number"] == {"value": 5, "source": "default", "name": "", "secret": False}
     assert doc["own"]["value"] == [1, 2.5, {"a": True, "b": "x"}]
     assert doc["token"] == {"value": "****", "source": "dotenv", "name": "ABX_DEMO_BOX_TOKEN", "secret": True}
+
+
+def test_a_secret_of_whatever_name_is_refused_on_the_command_line(abx):
+    install(abx, FIELDS + "[config.fields.pin]\nsecret = true\n")
+    ran = abx("--json", "--provider", "demo-box", "--option", "pin=visible", "sandbox", "list")
+    assert ran.error["code"] == "E8002" and "pin is a secret" in ran.error["message"] and b"visible" not in ran.err
+    (abx.home / "pin").write_text("1234\n")
+    assert given(abx, "--option", f"pin=@{abx.home}/pin")["config"]["pin"] == "1234"
+    ran = abx("--json", "config", "set", "providers.demo-box.pin", "visible")
+    assert ran.error["code"] == "E8002" and b"visible" not in ran.err

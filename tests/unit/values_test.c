@@ -86,7 +86,7 @@ static void values_secret_test(void **state)
     };
     Arena a = arena_make(ARENA_COMMAND);
     char *words[] = {"abx", "--option", "api_key=hunter2hunter2", "version", NULL};
-    ValuesPairs got;
+    ValuesSettings got;
     Args  args;
     Err   err;
 
@@ -109,7 +109,7 @@ static bool values_test_file(size_t n, size_t *got_n)
     Arena  a = arena_make(ARENA_COMMAND);
     char  *letters = arena_alloc(&a, n + 1);
     char  *words[] = {"abx", "--option", (char *)arena_fmt(&a, "api_key=@%s", path).p, "version", NULL};
-    ValuesPairs got;
+    ValuesSettings got;
     Args   args;
     Err    err;
 
