@@ -24,21 +24,21 @@ typedef struct Listing {
     Arena       *a;
 } Listing;
 
-ABX_SET Listing listing_make(Arena *a);
+ABX_FN Listing listing_make(Arena *a);
 
 /* A TreeSeen over a Listing. */
-ABX_SET void listing_seen(void *listing, Str path, bool executable, const unsigned char sha256[static SHA256_SIZE]);
+ABX_FN void listing_seen(void *listing, Str path, bool executable, const unsigned char sha256[static SHA256_SIZE]);
 
 /* Of a sealed tree. */
-ABX_SET void listing_write(const Tree *t, Buf *to);
+ABX_FN void listing_write(const Tree *t, Buf *to);
 
 /* False: it is malformed, or does not have this digest. */
-ABX_SET bool listing_read(Str text, Str digest, Arena *a, Listing *out) ABX_CHECK;
+ABX_FN bool listing_read(Str text, Str digest, Arena *a, Listing *out) ABX_CHECK;
 
 typedef enum ListingDiffers { LISTING_CHANGED, LISTING_ADDED, LISTING_MISSING } ListingDiffers;
 typedef struct ListingDiff { Str path; ListingDiffers how; } ListingDiff;
 
 /* In byte order of the paths. */
-ABX_SET const ListingDiff *listing_compare(const Listing *was, const Listing *is, Arena *a, size_t *n);
+ABX_FN const ListingDiff *listing_compare(const Listing *was, const Listing *is, Arena *a, size_t *n);
 
 #endif

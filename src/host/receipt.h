@@ -38,17 +38,17 @@ typedef struct ReceiptNew {
 } ReceiptNew;
 
 /* The document in the order in which `install` prints it. */
-ABX_SET void receipt_print(const ReceiptNew *r, JsonOut *w);
+ABX_FN void receipt_print(const ReceiptNew *r, JsonOut *w);
 
 /* The same as the file holds it. */
-ABX_SET void receipt_write(const ReceiptNew *r, Arena scratch, Buf *to);
+ABX_FN void receipt_write(const ReceiptNew *r, Arena scratch, Buf *to);
 
 /* An old document with another source.archive_sha256, as the file holds it;
  * its source is an object (3.8, catalog). */
-ABX_SET void receipt_rewrite(const Json *doc, Str archive_sha256, Arena scratch, Buf *to);
+ABX_FN void receipt_rewrite(const Json *doc, Str archive_sha256, Arena scratch, Buf *to);
 
 /* The source alone, as an object. */
-ABX_SET void receipt_source(const ReceiptSource *s, JsonOut *w);
+ABX_FN void receipt_source(const ReceiptSource *s, JsonOut *w);
 
 typedef struct Receipt {
     const Json   *doc;                          /* the whole object */
@@ -63,9 +63,9 @@ typedef struct Receipt {
 ABX_FN bool receipt_parse(Str text, Arena *a, Receipt *out);
 
 /* The one in a folder. False: there is none, also when it cannot be read. */
-ABX_SET bool receipt_read(const char *folder, Arena *a, Receipt *out);
+ABX_FN bool receipt_read(const char *folder, Arena *a, Receipt *out);
 
 /* "local", "pinned", "unpinned", "link" */
-ABX_SET Str receipt_trust_word(ReceiptTrust trust);
+ABX_FN Str receipt_trust_word(ReceiptTrust trust);
 
 #endif

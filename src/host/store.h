@@ -47,28 +47,28 @@ typedef struct Store {
     Arena *a;
 } Store;
 
-ABX_SET Store store_make(Str home, Arena *a);
-ABX_SET const char *store_path(const Store *s, Str id, const char *name);    /* root/id, or root/id/name when name is not NULL */
+ABX_FN Store store_make(Str home, Arena *a);
+ABX_FN const char *store_path(const Store *s, Str id, const char *name);    /* root/id, or root/id/name when name is not NULL */
 
 /* Ids of what is installed, sorted (1.1): *ids in the arena. Nothing there is
  * an empty list; a store that cannot be read is E8010. */
-ABX_SET bool store_ids(const Store *s, const Str **ids, size_t *n, Err *err) ABX_CHECK;
+ABX_FN bool store_ids(const Store *s, const Str **ids, size_t *n, Err *err) ABX_CHECK;
 
 /* The receipt of an installed plugin, with the id that it is installed under.
  * False: not installed. */
-ABX_SET bool store_receipt(const Store *s, Str id, Arena *a, Receipt *out);
+ABX_FN bool store_receipt(const Store *s, Str id, Arena *a, Receipt *out);
 
 /* There is something under this id, installed or not (data that was kept). */
-ABX_SET bool store_has(const Store *s, Str id);
+ABX_FN bool store_has(const Store *s, Str id);
 
 /* Where the files of a plugin are: its folder in the store, or where a link points. */
-ABX_SET const char *store_files(const Store *s, const Receipt *r);
+ABX_FN const char *store_files(const Store *s, const Receipt *r);
 
 /* The folder `data`, made with mode 0700, absolute. */
-ABX_SET bool store_data(const Store *s, Str id, const char **path, Err *err) ABX_CHECK;
+ABX_FN bool store_data(const Store *s, Str id, const char **path, Err *err) ABX_CHECK;
 
 /* 1.4: E8001 not installed, E8011 changed; a link passes. */
-ABX_SET bool store_check(const Store *s, Str id, Err *err) ABX_CHECK;
+ABX_FN bool store_check(const Store *s, Str id, Err *err) ABX_CHECK;
 
 /* ---- changing, with the lock held ---- */
 
@@ -80,9 +80,9 @@ typedef struct StoreLock {
 
 /* 1.5, with row 19: up to 10 s. E8010: somebody else works. ERR_CANCELLED.
  * Makes the folders, puts right what a crash left, and sweeps. */
-ABX_SET bool store_lock(const Store *s, int cancel_fd, StoreLock *out, Err *err) ABX_CHECK;
-ABX_SET bool store_renew(StoreLock *l, Err *err) ABX_CHECK;     /* now and then in long work. E8010: it was taken over */
-ABX_SET void store_unlock(StoreLock *l);
+ABX_FN bool store_lock(const Store *s, int cancel_fd, StoreLock *out, Err *err) ABX_CHECK;
+ABX_FN bool store_renew(StoreLock *l, Err *err) ABX_CHECK;     /* now and then in long work. E8010: it was taken over */
+ABX_FN void store_unlock(StoreLock *l);
 
 /* A change that can be taken back until it is kept. */
 typedef struct StoreChange {
@@ -93,24 +93,24 @@ typedef struct StoreChange {
 
 /* Put a tree (NULL: a link) with its receipt in place of what is there (3.6, 1
  * to 4). `data` moves along. False: E8010, and nothing has changed. */
-ABX_SET bool store_put(StoreLock *l, Str id, const Tree *t, Str receipt, StoreChange *out, Err *err) ABX_CHECK;
+ABX_FN bool store_put(StoreLock *l, Str id, const Tree *t, Str receipt, StoreChange *out, Err *err) ABX_CHECK;
 
 /* Put the tree before the last change in place, receipt included; the one that
  * was there becomes the previous one. False: E8001, there is none; E8011, it is
  * not what its receipt says. */
-ABX_SET bool store_rollback(StoreLock *l, Str id, StoreChange *out, Err *err) ABX_CHECK;
+ABX_FN bool store_rollback(StoreLock *l, Str id, StoreChange *out, Err *err) ABX_CHECK;
 
 /* 3.6, 5. False: E8010, and where everything lies now. */
-ABX_SET bool store_undo(StoreLock *l, StoreChange *c, Err *err) ABX_CHECK;
+ABX_FN bool store_undo(StoreLock *l, StoreChange *c, Err *err) ABX_CHECK;
 
 /* The old tree becomes .previous/ID, without its data. */
-ABX_SET void store_keep(StoreLock *l, StoreChange *c);
+ABX_FN void store_keep(StoreLock *l, StoreChange *c);
 
 /* 3.11, 5: without purge `data` stays. Also removes .previous/ID. */
-ABX_SET bool store_remove(StoreLock *l, Str id, bool purge, Err *err) ABX_CHECK;
+ABX_FN bool store_remove(StoreLock *l, Str id, bool purge, Err *err) ABX_CHECK;
 
 /* Replace the receipt alone, if it is still `old` (3.8, catalog). */
-ABX_SET bool store_rewrite(StoreLock *l, Str id, Str old, Str receipt, Err *err) ABX_CHECK;
+ABX_FN bool store_rewrite(StoreLock *l, Str id, Str old, Str receipt, Err *err) ABX_CHECK;
 
 /* ---- what differs ---- */
 

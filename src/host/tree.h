@@ -41,49 +41,49 @@ typedef struct Tree {
 
 enum { TREE_HEX = 65 };         /* a digest as 64 lower-case hexadecimal digits and a NUL */
 
-ABX_SET Tree tree_make(void);
-ABX_SET void tree_free(Tree *t);                         /* a zeroed one is fine */
+ABX_FN Tree tree_make(void);
+ABX_FN void tree_free(Tree *t);                         /* a zeroed one is fine */
 
 /* A path that may stand in a tree (1.7, items 1 to 5). False: E8010. */
-ABX_SET bool tree_path(Str path, Err *err) ABX_CHECK;
+ABX_FN bool tree_path(Str path, Err *err) ABX_CHECK;
 
 /* A file of `size` bytes, which are to be filled in at *bytes. The path must
  * pass; `data`, `.git` and `.abx-install.json` on top (a source whose format
  * has them for other things passes them over first), a size over the limit of a
  * file or of the tree, and more files than the limit are refused here. */
-ABX_SET bool tree_add(Tree *t, Str path, bool executable, int64_t size, char **bytes, Err *err) ABX_CHECK;
+ABX_FN bool tree_add(Tree *t, Str path, bool executable, int64_t size, char **bytes, Err *err) ABX_CHECK;
 
 /* The same for a content that is there already, in t->own or somewhere that
  * outlives the tree. */
-ABX_SET bool tree_take(Tree *t, Str path, bool executable, Str bytes, Err *err) ABX_CHECK;
+ABX_FN bool tree_take(Tree *t, Str path, bool executable, Str bytes, Err *err) ABX_CHECK;
 
 /* The file at exactly this path, or NULL. */
-ABX_SET const TreeFile *tree_find(const Tree *t, Str path);
+ABX_FN const TreeFile *tree_find(const Tree *t, Str path);
 
 /* All files are there: sorts and hashes them, and refuses paths that are one
  * when case does not count, and a file that is also a folder. */
-ABX_SET bool tree_seal(Tree *t, Err *err) ABX_CHECK;
+ABX_FN bool tree_seal(Tree *t, Err *err) ABX_CHECK;
 
 /* Of a sealed tree (1.2). */
-ABX_SET void tree_digest(const Tree *t, char hex[static TREE_HEX]);
+ABX_FN void tree_digest(const Tree *t, char hex[static TREE_HEX]);
 
 /* One file's share of a digest: for whoever has hashes, and no contents. */
-ABX_SET void tree_digest_file(Sha256 *outer, Str path, bool executable, const unsigned char sha256[static SHA256_SIZE]);
-ABX_SET void tree_digest_end(Sha256 *outer, char hex[static TREE_HEX]);
+ABX_FN void tree_digest_file(Sha256 *outer, Str path, bool executable, const unsigned char sha256[static SHA256_SIZE]);
+ABX_FN void tree_digest_end(Sha256 *outer, char hex[static TREE_HEX]);
 
 /* A source folder, read by the rules of 1.8: no link, no special file, no hard
  * link; an unreadable folder is refused too. Sealed. `.git` and
  * `.abx-install.json` on top are passed over. */
-ABX_SET bool tree_read(const char *folder, Tree *out, Err *err) ABX_CHECK;
+ABX_FN bool tree_read(const char *folder, Tree *out, Err *err) ABX_CHECK;
 
 /* Write it into a folder that was just made, by the rules of 1.9. */
-ABX_SET bool tree_write(const Tree *t, int folder_fd, Err *err) ABX_CHECK;
+ABX_FN bool tree_write(const Tree *t, int folder_fd, Err *err) ABX_CHECK;
 
 /* The digest of an installed tree, read and hashed file by file in constant
  * memory: without `.git`, `.abx-install.json` and the folder `data` on top. A
  * link or a special file in it, and what cannot be read, is E8011. `each` (may be NULL) hears of every file, in byte
  * order of the paths: its path, its execute bit and the SHA-256 of its content. */
 typedef void TreeSeen(void *ctx, Str path, bool executable, const unsigned char sha256[static SHA256_SIZE]);
-ABX_SET bool tree_digest_of(const char *folder, TreeSeen *each, void *ctx, char hex[static TREE_HEX], Err *err) ABX_CHECK;
+ABX_FN bool tree_digest_of(const char *folder, TreeSeen *each, void *ctx, char hex[static TREE_HEX], Err *err) ABX_CHECK;
 
 #endif

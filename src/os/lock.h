@@ -31,14 +31,14 @@ typedef struct Lock {
 /* The file `name` in the folder, which must stay open. Tried until the deadline.
  * False: E8010 with the path in the hint (`shown` is the folder's), or
  * ERR_CANCELLED. */
-ABX_SET bool lock_take(int folder, const char *name, const char *shown, int cancel_fd, Deadline deadline, Lock *out,
+ABX_FN bool lock_take(int folder, const char *name, const char *shown, int cancel_fd, Deadline deadline, Lock *out,
                       Err *err) ABX_CHECK;
 
 /* In long work, now and then, and before each step that counts: renews the
  * file's time. False: somebody else has taken it over. E8010. */
-ABX_SET bool lock_renew(Lock *l, Err *err) ABX_CHECK;
+ABX_FN bool lock_renew(Lock *l, Err *err) ABX_CHECK;
 
 /* Removes the file if it is still ours. */
-ABX_SET void lock_release(Lock *l);
+ABX_FN void lock_release(Lock *l);
 
 #endif
