@@ -235,7 +235,11 @@ static bool git__by_parts(Git *g, Tree *to, Err *err)
         return err_hint(err, "--allow-unverified takes them as they come; then the plugin is not pinned.");
     }
     g->proved = false;
-    return git__archive(g, true, to, &differ, err) && git__lacks(g, err);
+    if (!git__archive(g, true, to, &differ, err))
+        return false;
+    if (!git__lacks(g, &why) && g->host->notice)
+        g->host->notice(g->host->notice_ctx, STR("the archive lacks files of the commit; the plugin is installed without them"));
+    return true;
 }
 
 static bool git__tree(Git *g, Tree *to, Err *err)

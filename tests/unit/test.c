@@ -50,6 +50,8 @@
 #include "manifest_test.c"
 #include "config_test.c"
 #include "gittalk_test.c"
+#include "spool_test.c"
+#include "gitfiles_test.c"
 #include "settings_test.c"
 #include "lock_test.c"
 #include "tree_test.c"
@@ -124,6 +126,8 @@ int main(int argc, char **argv)
     TEST_RUN(manifest);
     TEST_RUN(config);
     TEST_RUN(gittalk);
+    TEST_RUN(spool);
+    TEST_RUN(gitfiles);
     TEST_RUN(settings);
     TEST_RUN(plugin);
     TEST_RUN(lock);
