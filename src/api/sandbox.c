@@ -38,15 +38,21 @@ const abx_info *abx_last_info(const abx_sandbox *b)
     return b->known ? &b->info : NULL;
 }
 
-/* An id is one part of a path on its way, whatever reads that path. */
-static bool sandbox__id_ok(Str id, Err *err)
+/* Where an id is one part of a path on its way, whatever reads that path. */
+static bool sandbox__is_name(Str id)
 {
     enum { LONGEST = 255 };
 
+    return id.n <= LONGEST && !str_has(id, '/') && !str_has(id, '\\') && !str_eq(id, STR(".")) && !str_eq(id, STR(".."));
+}
+
+static bool sandbox__id_ok(const ProviderKind *kind, Str id, Err *err)
+{
+    enum { LONGEST = 1024 };
+
     if (id.n == 0)
         return err_set(err, ERR_USAGE, E8002, "the sandbox's id is empty");
-    if (id.n > LONGEST || str_has(id, '/') || str_has(id, '\\') || str_has_control(id) || str_eq(id, STR(".")) ||
-        str_eq(id, STR("..")))
+    if (id.n > LONGEST || str_has_control(id) || (!kind->any_id && !sandbox__is_name(id)))
         return err_set(err, ERR_USAGE, E8002, "\"%.*s\" cannot be the id of a sandbox", STR_ARG(id));
     return true;
 }
@@ -56,7 +62,7 @@ abx_sandbox *abx_attach(abx_session *s, const char *ref, abx_error *e)
     Str id;
     Err err;
 
-    if (!registry_ref(s->store, str_from(ref), str_from(s->id), &id, &err) || !sandbox__id_ok(id, &err)) {
+    if (!registry_ref(s->store, str_from(ref), str_from(s->id), &id, &err) || !sandbox__id_ok(s->provider->kind, id, &err)) {
         error_give(e, &err);
         return NULL;
     }
@@ -243,7 +249,8 @@ int abx_list(abx_session *s, const abx_list_options *o, int (*each)(void *ctx, c
     Arena kept = a;             /* the filter stays, each page goes */
     for (int number = 1; ok && !stop && page.more; number++) {
         a = kept;
-        ok = p->kind->list(p, metadata, o->metadata_count, number, &a, &page, DEADLINE_NONE, &err);
+        ok = p->kind->list(p, metadata, o->metadata_count, number, o->limit > 0 ? o->limit : 0, &a, &page,
+                           DEADLINE_NONE, &err);
         for (size_t i = 0; ok && !stop && i < page.count; i++) {
             arena_reset(&one);
             abx_info info = sandbox__info(&page.items[i], s->id, &one);

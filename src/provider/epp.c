@@ -321,16 +321,17 @@ static bool epp__has_all(const SandboxInfo *info, const Pair *want, size_t n)
     return true;
 }
 
+typedef struct EppQuery { const Pair *metadata; size_t metadata_count; int64_t limit; } EppQuery;
+
 /* One page from the plugin; *next is its cursor, a view into the answer. */
-static bool epp__page(Epp *e, Str cursor, const Pair *metadata, size_t metadata_count, Arena *a, ListPage *out, Str *next,
-                      Deadline d, Err *err)
+static bool epp__page(Epp *e, const EppQuery *q, Str cursor, Arena *a, ListPage *out, Str *next, Deadline d, Err *err)
 {
     const Json *result;
     const char *what;
     JsonOut    *w = epp_plugin_begin(e, "sandbox.list", (Str){0});
 
     json_key(w, "limit");
-    json_put_int(w, EPP_PAGE);
+    json_put_int(w, q->limit);
     if (cursor.n) {
         json_key(w, "cursor");
         json_put_str(w, cursor);
@@ -347,7 +348,7 @@ static bool epp__page(Epp *e, Str cursor, const Pair *metadata, size_t metadata_
     for (size_t i = 0; i < list->count; i++) {
         if (!epp_record_sandbox(json_at(list, i), a, &items[out->count], &what))
             return epp_call_bad(&e->calls, "sandbox.list", what, err);
-        out->count += epp__has_all(&items[out->count], metadata, metadata_count);
+        out->count += epp__has_all(&items[out->count], q->metadata, q->metadata_count);
     }
     out->items = items;
     *next = json_str(more);
@@ -356,12 +357,14 @@ static bool epp__page(Epp *e, Str cursor, const Pair *metadata, size_t metadata_
     return true;
 }
 
-static bool epp__list(Provider *p, const Pair *metadata, size_t metadata_count, int page, Arena *a, ListPage *out,
-                      Deadline d, Err *err)
+static bool epp__list(Provider *p, const Pair *metadata, size_t metadata_count, int page, int64_t wanted, Arena *a,
+                      ListPage *out, Deadline d, Err *err)
 {
-    Epp  *e = (Epp *)p;
-    Arena kept = *a;
-    Str   next;
+    Epp     *e = (Epp *)p;
+    /* Of those that a filter leaves, nobody knows how many come to that many. */
+    EppQuery q = {metadata, metadata_count, wanted > 0 && metadata_count == 0 ? wanted : EPP_PAGE};
+    Arena    kept = *a;
+    Str      next;
 
     if (!epp_plugin_open(e, EPP_GATE_LIST, d, err))
         return false;
@@ -370,7 +373,7 @@ static bool epp__list(Provider *p, const Pair *metadata, size_t metadata_count, 
     for (bool more = true; more; number++) {
         Str cursor = number > 1 ? str_from(e->cursor) : (Str){0};
         *a = kept;
-        if (!epp__page(e, cursor, metadata, metadata_count, a, out, &next, d, err))
+        if (!epp__page(e, &q, cursor, a, out, &next, d, err))
             return false;
         char *copy = mem_str(next);
         mem_free(e->cursor);
@@ -445,7 +448,7 @@ static bool epp__resume(Provider *p, Str id, Arena *a, SandboxInfo *out, Deadlin
 }
 
 static const ProviderKind epp__kind = {
-    .close = epp__close, .ignore_cancel = epp__ignore_cancel, .create = epp__create, .get = epp__get, .list = epp__list,
+    .any_id = true, .close = epp__close, .ignore_cancel = epp__ignore_cancel, .create = epp__create, .get = epp__get, .list = epp__list,
     .kill = epp__kill, .set_timeout = epp__set_timeout, .pause = epp__pause, .resume = epp__resume,
     .port_url = epp_file_port, .exec = epp_exec_start, .exec_next = epp_exec_next, .exec_want = epp_exec_want,
     .exec_deadline = epp_exec_deadline, .exec_kill = epp_exec_kill, .exec_pid = epp_exec_pid,

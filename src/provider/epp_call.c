@@ -267,7 +267,7 @@ static const char *epp_call__seconds(int64_t ms, char text[static 32])
 {
     ms = (ms + 50) / 100 * 100;
     if (ms % 1000)
-        snprintf(text, 32, "%lld ms", (long long)ms);
+        snprintf(text, 32, "%lld.%lld s", (long long)(ms / 1000), (long long)(ms % 1000 / 100));
     else
         snprintf(text, 32, "%lld s", (long long)(ms / 1000));
     return text;

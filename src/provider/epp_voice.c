@@ -1,11 +1,12 @@
 #include "provider/epp_voice.h"
 
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "data/clean.h"
 
-/* The cleaned text in one line, in an arena of its own, which the caller frees. */
+/* The cleaned text in one line, in an arena of its own. */
 static Str epp_voice__clean(const EppVoice *v, Str text, Arena *own)
 {
     size_t room = 3 * text.n + 64;      /* U+FFFD has three bytes */
@@ -15,6 +16,13 @@ static Str epp_voice__clean(const EppVoice *v, Str text, Arena *own)
         room += 3 * v->secrets[i].n + 64;
     *own = arena_make(room);
     return clean_message(text, v->secrets, v->secret_count, own);
+}
+
+/* The filter works on copies of the secrets. */
+static void epp_voice__free(Arena *own)
+{
+    mem_wipe(own->p, own->used);
+    arena_free(own);
 }
 
 static size_t epp_voice__longest(const EppVoice *v)
@@ -48,7 +56,7 @@ Str epp_voice_line(const EppVoice *v, Str text, Arena *a)
     while (keep && epp_voice__inside(line, keep))
         keep--;
     Str out = arena_str(a, utf8_trim((Str){line.p, keep}));
-    arena_free(&own);
+    epp_voice__free(&own);
     return out;
 }
 
@@ -66,6 +74,6 @@ Str epp_voice_tail(const EppVoice *v, Str text, bool cut, size_t chars, Arena *a
     for (at = line.n; at > 0 && chars > 0; chars -= !epp_voice__inside(line, at))
         at--;
     Str out = arena_str(a, str_from_to(line, at, line.n));
-    arena_free(&own);
+    epp_voice__free(&own);
     return out;
 }

@@ -226,9 +226,10 @@ static bool opensandbox__get(Provider *p, Str id, Arena *a, SandboxInfo *out, De
     return lifecycle_get(opensandbox__server(p), id, a, out, d, err);
 }
 
-static bool opensandbox__list(Provider *p, const Pair *metadata, size_t metadata_count, int page, Arena *a,
-                              ListPage *out, Deadline d, Err *err)
+static bool opensandbox__list(Provider *p, const Pair *metadata, size_t metadata_count, int page,
+                              int64_t wanted, Arena *a, ListPage *out, Deadline d, Err *err)
 {
+    (void)wanted;       /* its pages have a size of their own */
     return lifecycle_list(opensandbox__server(p), metadata, metadata_count, page, a, out, d, err);
 }
 

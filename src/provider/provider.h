@@ -155,15 +155,17 @@ typedef struct ProviderKind {
     size_t field_count;
     const char *const *features;    /* what it can do, in the words and the order of the specification (2.5) */
     size_t feature_count;
+    bool any_id;                /* an id of a sandbox never becomes a part of a path: `/` may be in it */
 
     /* Copies what it keeps. False: E8002, a setting that cannot be used. */
     bool (*open)(Settings s, const ProviderHost *host, Provider **out, Err *err);
 
     bool (*create)(Provider *p, const CreateRequest *rq, Arena *a, SandboxInfo *out, Deadline d, Err *err);
     bool (*get)(Provider *p, Str id, Arena *a, SandboxInfo *out, Deadline d, Err *err);
-    /* page counts from 1 */
-    bool (*list)(Provider *p, const Pair *metadata, size_t metadata_count, int page, Arena *a, ListPage *out,
-                 Deadline d, Err *err);
+    /* page counts from 1; `wanted` is how many the caller wants of all pages
+     * together, 0 is all: a page may be as large as that, or of another size */
+    bool (*list)(Provider *p, const Pair *metadata, size_t metadata_count, int page, int64_t wanted, Arena *a,
+                 ListPage *out, Deadline d, Err *err);
     /* *killed is false when it was gone already: that is no failure */
     bool (*kill)(Provider *p, Str id, bool *killed, Deadline d, Err *err);
     bool (*set_timeout)(Provider *p, Str id, int64_t seconds, Arena *a, SandboxInfo *out, Deadline d, Err *err);

@@ -4,7 +4,8 @@
  *   <         read a request, and forget it
  *   >TEXT     print TEXT and a line feed; @ in it is the number of the last request read
  *   .TEXT     print TEXT
- *   *N TEXT   print TEXT N times
+ *   *N TEXT   print TEXT N times; | in it is a line feed
+ *   n N       notifications for N commands
  *   eTEXT     print TEXT and a line feed to stderr
  *   s MS      sleep
  *   t         ignore SIGTERM
@@ -12,6 +13,9 @@
  *   f         leave a child behind, in this group, that holds all descriptors
  *   F         the same in a session of its own
  *   h         the whole handshake, right
+ *   H         the same, and the request goes to `log`
+ *   v         its environment, sorted, and what else it was started with go to `log`
+ *   =         the script ends here; the plugin's next process goes on behind it
  *   w         read requests until `shutdown`, answer that and exit
  *   z         sleep for ever
  *   x N       exit

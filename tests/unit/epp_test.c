@@ -16,6 +16,7 @@ typedef struct EppTest {
     Arena     a;
     Provider *p;
     char      trace[4096];      /* what was told to the trace, a line each */
+    int       cancel[2];        /* a pipe whose reader is the cancel fd */
     bool      checked;
 } EppTest;
 
@@ -62,10 +63,11 @@ static void epp_test_open(EppTest *t, const char *script, int64_t call_ms)
     static const char *const vars[] = {"PATH=/usr/bin:/bin", "HOME=/h", "ABX_X=1", "LC_ALL=C", "PASSED=yes", "OTHER=no", "E2B_KEY=k", NULL};
     static const Str pass[] = {{"PASSED", 6}};
     Str          command[] = {STR("/proc/self/exe"), STR("--plugin"), str_from(script)};
-    ProviderHost host = {.cancel_fd = -1, .trace = epp_test_trace, .trace_ctx = t};
     Err          err;
 
     *t = (EppTest){.a = arena_make((size_t)64 << 20)};
+    assert_int_equal(pipe(t->cancel), 0);
+    ProviderHost host = {.cancel_fd = t->cancel[0], .trace = epp_test_trace, .trace_ctx = t};
     EppSpec spec = {
         .id = STR("demo"), .name = STR("Demo"), .files = ".", .command = {command, 3}, .env_passthrough = {pass, 1},
         .data_dir = arena_cstr(&t->a, str_from(getcwd((char[1000]){0}, 1000))), .startup_ms = 3000, .call_ms = call_ms,
@@ -106,6 +108,7 @@ static int epp_test_left(void)
     if (f)
         fclose(f);
     remove("pids");
+    remove("starts");
     return left;
 }
 
@@ -113,6 +116,8 @@ static void epp_test_close(EppTest *t)
 {
     t->p->kind->close(t->p);
     arena_free(&t->a);
+    close(t->cancel[0]);
+    close(t->cancel[1]);
 }
 
 /* What a script's plugin did: o(...) e(...) x(code) of a command, ids of
@@ -164,7 +169,7 @@ static void epp_test_list(EppTest *t, Buf *got)
     Err      err;
 
     for (int n = 1; page.more; n++) {
-        if (!t->p->kind->list(t->p, NULL, 0, n, &t->a, &page, DEADLINE_NONE, &err)) {
+        if (!t->p->kind->list(t->p, NULL, 0, n, 0, &t->a, &page, DEADLINE_NONE, &err)) {
             epp_test_fail(&err, got);
             return;
         }
@@ -222,6 +227,10 @@ static void epp_test_do(EppTest *t, char what, Buf *got)
             buf_addf(got, "%.*s %zu", STR_ARG(url.url), url.headers.n);
         break;
     case 's': ok = k->pause(t->p, STR("sb-1"), &t->a, &info, DEADLINE_NONE, &err); break;
+    case 'W':
+        content = (Str){arena_alloc(&t->a, 6000000), 6000000};
+        ok = k->file_write(t->p, STR("sb-1"), STR("/f"), -1, flow_from_str(&content), &size, DEADLINE_NONE, &err);
+        break;
     case 'h': ok = epp_handshake(t->p, DEADLINE_NONE, &err); break;
     default: fail();
     }
@@ -235,7 +244,7 @@ typedef struct EppCase {
     const char *name, *script, *todo;   /* todo: a letter for each call */
     const char *want;                   /* joined by ; a * at the end matches the rest */
     int64_t     most_ms;                /* 0: 2000; all of it takes no longer, its end included */
-    int64_t     call_ms;                /* for one call; 0: 1500 */
+    int64_t     call_ms;                /* for one call; 0: 1500; -1: that, and one process may be left, in another session */
 } EppCase;
 
 static const EppCase epp_cases[] = {
@@ -300,7 +309,7 @@ static const EppCase epp_cases[] = {
     {"dead before the handshake", "ebad config\nx 7", "gg", "!(E8021 the plugin of provider demo exited unexpectedly (code 7) | The plugin printed: bad config);!(E8021 *", 0, 0},
     {"dead in the middle of a line", "h\n<\n.{\"id\":@,\nx 1", "g", "!(E8020 *", 0, 0},
     {"dead, and a child holds stdout", "h\n<\nf\nk", "g", "!(E8021 the plugin of provider demo exited unexpectedly (code -9))", 0, 0},
-    {"stalls", "h\n<\nd$\nw", "g", "!(E8022 the plugin of provider demo did not answer sandbox.get within 1500 ms)", 5000, 0},
+    {"stalls", "h\n<\nd$\nw", "g", "!(E8022 the plugin of provider demo did not answer sandbox.get within 1.5 s)", 5000, 0},
     {"leaves a child behind", "h\nf\n<\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "w", "g", "sb-1:running", 3000, 0},
     {"ignores all that asks it to end", "h\nt\n<\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "z", "g", "sb-1:running", 12000, 0},
     {"closes its output", "h\n<\nc 1\nz", "g", "!(E8021 the plugin of provider demo closed its output and went on running)", 6000, 9000},
@@ -312,7 +321,21 @@ static const EppCase epp_cases[] = {
      "!(E1001 bad *** | Check ABX_DEMO_TOKEN: it is where the key of provider demo is read from.)", 0, 0},
     {"handshake", "h\nw", "hh", ";", 3000, 0},
     {"floods stderr", "h\n<\ne\n*1 \n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "w", "g", "sb-1:running", 0, 0},
-    {"notes for nobody", "h\n<\n*300000 {\"method\":\"exec.output\",\"params\":{\"process_id\":7,\"data\":\"xxxxxxxxxxxxxxxxxx\"}}\nw", "g", "!(E8020 *", 20000, 0},
+    {"reads no more", "h\n" EPP_TEST_CONNECT "z", "W", "!(E8022 the plugin of provider demo does not read its input)", 4000, 0},
+    {"reads no more, and prints", "h\n" EPP_TEST_CONNECT "*2000000000 \nz", "W", "!(E8022 the plugin of provider demo does not read its input)", 6000, 0},
+    {"prints lines without end", "h\n<\n*100000000 {\"method\":\"log\"}|\nz", "g", "!(E8022 *", 12000, 0},
+    {"kill by a fresh one", "h\n<\n>garbage\nz\n=\nh\n<\n" EPP_TEST_ANSWER("{}") "w", "gk", "!(E8020 *", 3000, 0},
+    {"kill by a fresh one, after it was late", "h\n<\nz\n=\nh\n<\n" EPP_TEST_ANSWER("{}") "w", "gk",
+     "!(E8022 the plugin of provider demo did not answer sandbox.get within 1.5 s);killed:1", 12000, 0},
+    {"dead over a kill", "h\n<\nk\n=\nh\n<\n" EPP_TEST_ANSWER("{}") "w", "k", "killed:1", 3000, 0},
+    {"create undone by a fresh one", "h\n<\n" EPP_TEST_ANSWER("{\"sandbox_id\":\"sb-9\",\"envd_access_token\":5}") "w\n=\nh\n<\nd$\n" EPP_TEST_ANSWER("{}") "w", "c",
+     "!(E8020 sandbox sb-9 (removed again): the plugin of provider demo answers sandbox.create wrongly: envd_access_token is no text)", 3000, 0},
+    {"create that cannot be undone", "h\n<\n" EPP_TEST_ANSWER("{\"sandbox_id\":\"sb-9\",\"envd_access_token\":5}") "w\n=\nx 3", "c",
+     "!(E8020 sandbox sb-9 (it could not be removed: the plugin of provider demo exited unexpectedly (code 3)): *", 3000, 0},
+    {"stdout held from another session", "h\n<\nF\nk", "g", "!(E8021 the plugin of provider demo exited unexpectedly (code -9))", 2000, -1},
+    {"notes of as many commands as there may be", "h\n<\nn 256\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "w", "g", "sb-1:running", 3000, 0},
+    {"notes of many commands", "h\n<\nn 257\nw", "g", "!(E8020 the plugin of provider demo told more of commands than anybody asked for)", 20000, 0},
+    {"notes for nobody", "h\n<\n*300000 {\"method\":\"exec.output\",\"params\":{\"process_id\":7,\"data\":\"xxxxxxxxxxxxxxxxxx\"}}|\nw", "g", "!(E8020 *", 20000, 0},
 };
 
 static void epp_cases_test(void **state)
@@ -326,7 +349,7 @@ static void epp_cases_test(void **state)
         int64_t        start = clock_mono_ms();
         EppTest        t;
         buf_clear(&got);
-        epp_test_open(&t, c->script, c->call_ms ? c->call_ms : 1500);
+        epp_test_open(&t, c->script, c->call_ms > 0 ? c->call_ms : 1500);
         for (const char *w = c->todo; *w; w++) {
             buf_add(&got, w > c->todo ? STR(";") : STR(""));
             epp_test_do(&t, *w, &got);
@@ -339,13 +362,64 @@ static void epp_cases_test(void **state)
         }
         int64_t took = clock_mono_ms() - start;
         int     left = epp_test_left();
-        bool    ok = str_eq(is, want) && took <= (c->most_ms ? c->most_ms : 2000) && left == 0;
+        bool    ok = str_eq(is, want) && took <= (c->most_ms ? c->most_ms : 2000) && left == (c->call_ms < 0);
         failed += !ok;
         if (!ok)
             print_error("%s: %.*s, after %lld ms, %d processes left\n", c->name, STR_ARG(buf_str(&got)), (long long)took, left);
     }
     buf_free(&got);
     assert_int_equal(failed, 0);
+}
+
+/* What the requests are, byte by byte, and what the plugin was started with. */
+static void epp_bytes_test(void **state)
+{
+    static const char script[] = "v\nH\n<\nd$\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "<\nd$\n" EPP_TEST_ANSWER("{\"process_id\":\"p\"}")
+        ">{\"method\":\"exec.exit\",\"params\":{\"process_id\":\"p\",\"exit_code\":\"4\"}}\n<\nd$\n" EPP_TEST_ANSWER("{\"process_id\":8}")
+        ">{\"method\":\"exec.exit\",\"params\":{\"process_id\":8,\"exit_code\":0}}\n<\nd$\n" EPP_TEST_ANSWER("{}") "<\nd$\n" EPP_TEST_ANSWER("{\"sandboxes\":[],\"next\":\"a/b\"}")
+        "<\nd$\n" EPP_TEST_ANSWER("{\"sandboxes\":[]}") "<\nd$\n>{\"id\":@,\"result\":null}";
+    static const char want[] =
+        "ABX_PROVIDER_DATA_DIR=%s\nHOME=/h\nLC_ALL=C\nPASSED=yes\nPATH=/usr/bin:/bin\nPYTHONDONTWRITEBYTECODE=1\n"
+        "%s, session 1, group 1, descriptors 0, core %llu\n"
+        "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"initialize\", \"params\": {\"protocol\": \"epp/1\", \"host\": {\"name\": \"abx\", "
+        "\"version\": \"" ABX_VERSION "\"}, \"provider_id\": \"demo\", \"config\": {\"token\": \"s3cret-t\\u00f6ken\", \"port\": 8080, \"on\": true, "
+        "\"ratio\": 1e-05, \"words\": [\"a\", 1]}, \"core\": {\"sandbox_api_key\": \"core-key\", \"sandbox_domain\": \"\", \"http_timeout\": 30.0}, "
+        "\"locale\": \"en\", \"data_dir\": \"%s\"}}\n"
+        "{\"jsonrpc\": \"2.0\", \"id\": 2, \"method\": \"sandbox.create\", \"params\": {\"template\": \"base\", \"timeout\": 300, \"metadata\": {}, "
+        "\"envs\": {\"K\": \"v\"}, \"cpu\": 2, \"memory\": 2048, \"disk\": null, \"gpu\": null, \"request_timeout\": null, "
+        "\"options\": {\"entrypoint\": \"sleep inf\"}}}\n"
+        "{\"jsonrpc\": \"2.0\", \"id\": 3, \"method\": \"exec.start\", \"params\": {\"sandbox_id\": \"sb-1\", \"cmd\": \"sh\", \"args\": [\"-c\", \"echo hi\"], "
+        "\"env\": {}, \"cwd\": \"\", \"user\": \"\", \"timeout\": 1}}\n"
+        "{\"jsonrpc\": \"2.0\", \"id\": 4, \"method\": \"exec.start\", \"params\": {\"sandbox_id\": \"sb-1\", \"cmd\": \"/bin/echo\", \"args\": [\"-n\", \"\\u00e9\"], "
+        "\"env\": {\"K\": \"v\"}, \"cwd\": \"/w\", \"user\": \"\", \"timeout\": 86400}}\n"
+        "{\"jsonrpc\": \"2.0\", \"id\": 5, \"method\": \"files.write\", \"params\": {\"sandbox_id\": \"sb-1\", \"path\": \"/f\", \"content_b64\": \"aGXDqWxsbw==\"}}\n"
+        "{\"jsonrpc\": \"2.0\", \"id\": 6, \"method\": \"sandbox.list\", \"params\": {\"limit\": 100}}\n"
+        "{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\": \"sandbox.list\", \"params\": {\"limit\": 100, \"cursor\": \"a/b\"}}\n"
+        "{\"jsonrpc\": \"2.0\", \"id\": 8, \"method\": \"shutdown\", \"params\": {}}\n";
+    Buf     got = buf_make(1 << 20), log = buf_make(1 << 20), all = buf_make(1 << 20);
+    char    dir[1000];
+    EppTest t;
+    Err     err;
+    struct rlimit core, now;
+
+    (void)state;
+    assert_true(getrlimit(RLIMIT_CORE, &core) == 0);
+    proc_no_core();
+    assert_true(getrlimit(RLIMIT_CORE, &now) == 0 && now.rlim_cur == 0 && now.rlim_max == core.rlim_max);
+    epp_test_open(&t, script, 1500);
+    for (const char *w = "CxXwl"; *w; w++)
+        epp_test_do(&t, *w, &got);
+    assert_true(t.checked);
+    epp_test_close(&t);
+    assert_int_equal(epp_test_left(), 0);
+    assert_true(str_eq(buf_str(&got), STR("sb-1:runningx(4)x(0).")));
+    assert_true(fs_read("log", &log, &err) && getcwd(dir, sizeof dir));
+    buf_addf(&all, want, dir, dir, (unsigned long long)core.rlim_cur, dir);
+    if (!str_eq(buf_str(&log), buf_str(&all)))
+        fail_msg("%.*s", STR_ARG(buf_str(&log)));
+    buf_free(&got);
+    buf_free(&log);
+    buf_free(&all);
 }
 
 static void epp_vectors_test(void **state)
@@ -357,5 +431,6 @@ static void epp_vectors_test(void **state)
 
 static const struct CMUnitTest epp_tests[] = {
     cmocka_unit_test(epp_vectors_test),
+    cmocka_unit_test_setup_teardown(epp_bytes_test, fs_enter, fs_leave),
     cmocka_unit_test_setup_teardown(epp_cases_test, fs_enter, fs_leave),
 };
