@@ -6,6 +6,8 @@
 #include "provider/epp.h"
 #include "provider/epp_record.h"
 #include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define EPP_TEST_ANSWER(result) ">{\"id\":@,\"result\":" result "}\n"
@@ -243,7 +245,7 @@ static void epp_test_do(EppTest *t, char what, Buf *got)
 typedef struct EppCase {
     const char *name, *script, *todo;   /* todo: a letter for each call */
     const char *want;                   /* joined by ; a * at the end matches the rest */
-    int64_t     most_ms;                /* 0: 2000; all of it takes no longer, its end included */
+    int64_t     most_ms;                /* 0: 6000; all of it takes no longer, its end included */
     int64_t     call_ms;                /* for one call; 0: 1500; -1: that, and one process may be left, in another session */
 } EppCase;
 
@@ -282,7 +284,7 @@ static const EppCase epp_cases[] = {
     {"dead in the middle of output", "h\n" EPP_TEST_CONNECT "<\n" EPP_TEST_ANSWER("{\"process_id\":7}")
      ">{\"method\":\"exec.output\",\"params\":{\"process_id\":7,\"data\":\"o\"}}\nk", "x", "o(o)!(E8021 the plugin of provider demo exited unexpectedly (code -9))", 0, 0},
     {"a command that does not end", "h\n" EPP_TEST_CONNECT "<\n" EPP_TEST_ANSWER("{\"process_id\":7}") "<\nd$\n" EPP_TEST_ANSWER("null")
-     ">{\"method\":\"exec.exit\",\"params\":{\"process_id\":7,\"exit_code\":143}}\nw", "x", "!(E3001 *", 8000, 0},
+     ">{\"method\":\"exec.exit\",\"params\":{\"process_id\":7,\"exit_code\":143}}\nw", "x", "!(E3001 *", 20000, 0},
     {"read", "h\n" EPP_TEST_CONNECT "<\n" EPP_TEST_ANSWER("{\"name\":\"f\",\"size\":5}") "<\n" EPP_TEST_ANSWER("{\"content_b64\":\"aGkhaGk=\"}") "w", "r", "hi!hi", 0, 0},
     {"read of base64 that is none", "h\n" EPP_TEST_CONNECT "<\n" EPP_TEST_ANSWER("{\"size\":null}") "<\n" EPP_TEST_ANSWER("{\"content_b64\":\"aGk\"}") "w", "r",
      "!(E8020 the plugin of provider demo answers files.read wrongly: content_b64 is no base64)", 0, 0},
@@ -309,65 +311,85 @@ static const EppCase epp_cases[] = {
     {"dead before the handshake", "ebad config\nx 7", "gg", "!(E8021 the plugin of provider demo exited unexpectedly (code 7) | The plugin printed: bad config);!(E8021 *", 0, 0},
     {"dead in the middle of a line", "h\n<\n.{\"id\":@,\nx 1", "g", "!(E8020 *", 0, 0},
     {"dead, and a child holds stdout", "h\n<\nf\nk", "g", "!(E8021 the plugin of provider demo exited unexpectedly (code -9))", 0, 0},
-    {"stalls", "h\n<\nd$\nw", "g", "!(E8022 the plugin of provider demo did not answer sandbox.get within 1.5 s)", 5000, 0},
-    {"leaves a child behind", "h\nf\n<\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "w", "g", "sb-1:running", 3000, 0},
-    {"ignores all that asks it to end", "h\nt\n<\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "z", "g", "sb-1:running", 12000, 0},
-    {"closes its output", "h\n<\nc 1\nz", "g", "!(E8021 the plugin of provider demo closed its output and went on running)", 6000, 9000},
-    {"closes its input", "h\nc 0\nz", "g", "!(E8021 the plugin of provider demo closed its input)", 3000, 0},
-    {"kill after it died", "h\n<\n>garbage\nw", "gk", "!(E8020 *", 4000, 0},
+    {"stalls", "h\n<\nd$\nw", "g", "!(E8022 the plugin of provider demo did not answer sandbox.get within 1.5 s)", 20000, 0},
+    {"leaves a child behind", "h\nf\n<\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "w", "g", "sb-1:running", 6000, 0},
+    {"ignores all that asks it to end", "h\nt\n<\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "z", "g", "sb-1:running", 20000, 0},
+    {"closes its output", "h\n<\nc 1\nz", "g", "!(E8021 the plugin of provider demo closed its output and went on running)", 20000, 9000},
+    {"closes its input", "h\nc 0\nz", "g", "!(E8021 the plugin of provider demo closed its input)", 6000, 0},
+    {"kill after it died", "h\n<\n>garbage\nw", "gk", "!(E8020 *", 20000, 0},
     {"another protocol", "<\n>{\"id\":1,\"result\":{\"protocol\":\"epp/2\"}}\nw", "g", "!(E8013 *", 0, 0},
     {"another contract", "<\n>{\"id\":1,\"result\":{\"protocol\":\"epp/1\",\"operation_contract_version\":true}}\nw", "g", "!(E8013 *", 0, 0},
     {"a handshake that is refused", "<\n>{\"id\":1,\"error\":{\"code\":-32001,\"message\":\"bad core-key\",\"data\":{\"sdk_code\":\"E1001\"}}}\nw", "g",
      "!(E1001 bad *** | Check ABX_DEMO_TOKEN: it is where the key of provider demo is read from.)", 0, 0},
-    {"handshake", "h\nw", "hh", ";", 3000, 0},
+    {"handshake", "h\nw", "hh", ";", 6000, 0},
     {"floods stderr", "h\n<\ne\n*1 \n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "w", "g", "sb-1:running", 0, 0},
-    {"reads no more", "h\n" EPP_TEST_CONNECT "z", "W", "!(E8022 the plugin of provider demo does not read its input)", 4000, 0},
-    {"reads no more, and prints", "h\n" EPP_TEST_CONNECT "*2000000000 \nz", "W", "!(E8022 the plugin of provider demo does not read its input)", 6000, 0},
-    {"prints lines without end", "h\n<\n*100000000 {\"method\":\"log\"}|\nz", "g", "!(E8022 *", 12000, 0},
-    {"kill by a fresh one", "h\n<\n>garbage\nz\n=\nh\n<\n" EPP_TEST_ANSWER("{}") "w", "gk", "!(E8020 *", 3000, 0},
+    {"reads no more", "h\n" EPP_TEST_CONNECT "z", "W", "!(E8022 the plugin of provider demo does not read its input)", 20000, 0},
+    {"reads no more, and prints", "h\n" EPP_TEST_CONNECT "*100000000 {\"method\":\"log\"}|\nz", "W", "!(E8022 the plugin of provider demo does not read its input)", 20000, 0},
+    {"prints lines without end", "h\n<\n*100000000 {\"method\":\"log\"}|\nz", "g", "!(E8022 *", 20000, 0},
+    {"kill by a fresh one", "h\n<\n>garbage\nz\n=\nh\n<\n" EPP_TEST_ANSWER("{}") "w", "gk", "!(E8020 *", 6000, 0},
     {"kill by a fresh one, after it was late", "h\n<\nz\n=\nh\n<\n" EPP_TEST_ANSWER("{}") "w", "gk",
-     "!(E8022 the plugin of provider demo did not answer sandbox.get within 1.5 s);killed:1", 12000, 0},
-    {"dead over a kill", "h\n<\nk\n=\nh\n<\n" EPP_TEST_ANSWER("{}") "w", "k", "killed:1", 3000, 0},
+     "!(E8022 the plugin of provider demo did not answer sandbox.get within 1.5 s);killed:1", 20000, 0},
+    {"dead over a kill", "h\n<\nk\n=\nh\n<\n" EPP_TEST_ANSWER("{}") "w", "k", "killed:1", 6000, 0},
     {"create undone by a fresh one", "h\n<\n" EPP_TEST_ANSWER("{\"sandbox_id\":\"sb-9\",\"envd_access_token\":5}") "w\n=\nh\n<\nd$\n" EPP_TEST_ANSWER("{}") "w", "c",
-     "!(E8020 sandbox sb-9 (removed again): the plugin of provider demo answers sandbox.create wrongly: envd_access_token is no text)", 3000, 0},
+     "!(E8020 sandbox sb-9 (removed again): the plugin of provider demo answers sandbox.create wrongly: envd_access_token is no text)", 6000, 0},
     {"create that cannot be undone", "h\n<\n" EPP_TEST_ANSWER("{\"sandbox_id\":\"sb-9\",\"envd_access_token\":5}") "w\n=\nx 3", "c",
-     "!(E8020 sandbox sb-9 (it could not be removed: the plugin of provider demo exited unexpectedly (code 3)): *", 3000, 0},
-    {"stdout held from another session", "h\n<\nF\nk", "g", "!(E8021 the plugin of provider demo exited unexpectedly (code -9))", 2000, -1},
-    {"notes of as many commands as there may be", "h\n<\nn 256\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "w", "g", "sb-1:running", 3000, 0},
+     "!(E8020 sandbox sb-9 (it could not be removed: the plugin of provider demo exited unexpectedly (code 3)): *", 6000, 0},
+    {"stdout held from another session", "h\n<\nF\nk", "g", "!(E8021 the plugin of provider demo exited unexpectedly (code -9))", 6000, -1},
+    {"notes of as many commands as there may be", "h\n<\nn 256\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "w", "g", "sb-1:running", 6000, 0},
     {"notes of many commands", "h\n<\nn 257\nw", "g", "!(E8020 the plugin of provider demo told more of commands than anybody asked for)", 20000, 0},
-    {"notes for nobody", "h\n<\n*300000 {\"method\":\"exec.output\",\"params\":{\"process_id\":7,\"data\":\"xxxxxxxxxxxxxxxxxx\"}}|\nw", "g", "!(E8020 *", 20000, 0},
+    {"notes for nobody", "h\n<\n*300000 {\"method\":\"exec.output\",\"params\":{\"process_id\":7,\"data\":\"xxxxxxxxxxxxxxxxxx\"}}|\nw", "g", "!(E8020 *", 30000, 20000},
 };
+
+static bool epp_case_run(const EppCase *c)
+{
+    Buf     got = buf_make(1 << 20);
+    int64_t start = clock_mono_ms();
+    EppTest t;
+
+    epp_test_open(&t, c->script, c->call_ms > 0 ? c->call_ms : 1500);
+    for (const char *w = c->todo; *w; w++) {
+        buf_add(&got, w > c->todo ? STR(";") : STR(""));
+        epp_test_do(&t, *w, &got);
+    }
+    epp_test_close(&t);
+    Str want = str_from(c->want), is = buf_str(&got);
+    if (str_ends(want, STR("*")) && is.n >= want.n - 1) {
+        want.n--;
+        is.n = want.n;
+    }
+    int64_t took = clock_mono_ms() - start;
+    int     left = epp_test_left();
+    bool    ok = str_eq(is, want) && took <= (c->most_ms ? c->most_ms : 6000) && left == (c->call_ms < 0);
+    if (!ok)
+        print_error("%s: %.*s, after %lld ms, %d processes left\n", c->name, STR_ARG(buf_str(&got)), (long long)took, left);
+    buf_free(&got);
+    return ok;
+}
+
+/* One that sleeps a lot, beside the others, in a folder of its own. */
+static pid_t epp_case_start(const EppCase *c)
+{
+    void *state;
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(fs_enter(&state) == 0 && epp_case_run(c) && fs_leave(&state) == 0 ? 0 : 1);
+    return child;
+}
 
 static void epp_cases_test(void **state)
 {
-    Buf got = buf_make(1 << 20);
-    int failed = 0;
+    pid_t children[COUNT_OF(epp_cases)];
+    int   failed = 0, status;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(epp_cases); i++) {
-        const EppCase *c = &epp_cases[i];
-        int64_t        start = clock_mono_ms();
-        EppTest        t;
-        buf_clear(&got);
-        epp_test_open(&t, c->script, c->call_ms > 0 ? c->call_ms : 1500);
-        for (const char *w = c->todo; *w; w++) {
-            buf_add(&got, w > c->todo ? STR(";") : STR(""));
-            epp_test_do(&t, *w, &got);
-        }
-        epp_test_close(&t);
-        Str want = str_from(c->want), is = buf_str(&got);
-        if (str_ends(want, STR("*")) && is.n >= want.n - 1) {
-            want.n--;
-            is.n = want.n;
-        }
-        int64_t took = clock_mono_ms() - start;
-        int     left = epp_test_left();
-        bool    ok = str_eq(is, want) && took <= (c->most_ms ? c->most_ms : 2000) && left == (c->call_ms < 0);
-        failed += !ok;
-        if (!ok)
-            print_error("%s: %.*s, after %lld ms, %d processes left\n", c->name, STR_ARG(buf_str(&got)), (long long)took, left);
-    }
-    buf_free(&got);
+    for (size_t i = 0; i < COUNT_OF(epp_cases); i++)
+        children[i] = epp_cases[i].most_ms && !strchr(epp_cases[i].script, '*') ? epp_case_start(&epp_cases[i]) : 0;
+    for (size_t i = 0; i < COUNT_OF(epp_cases); i++)
+        failed += children[i] == 0 && !epp_case_run(&epp_cases[i]);
+    for (size_t i = 0; i < COUNT_OF(epp_cases); i++)
+        if (children[i] != 0)
+            failed += children[i] < 0 || waitpid(children[i], &status, 0) != children[i] || status != 0;
     assert_int_equal(failed, 0);
 }
 
@@ -422,6 +444,78 @@ static void epp_bytes_test(void **state)
     buf_free(&all);
 }
 
+/* Lines come out the same however the bytes are cut; a pipe stands for the plugin. */
+static void epp_cut_test(void **state)
+{
+    static const char text[] = "{\"a\":1}\n\n \t\r\n{\"b\":\"\xc3\xa9\"}\r\n\v\f\nlast";
+    static const char want[] = "{\"a\":1}|{\"b\":\"\xc3\xa9\"}\r|last|";
+    EppVoice voice = {.id = STR("demo")};
+    Buf      got = buf_make(1000);
+    Err      err;
+
+    (void)state;
+    for (size_t cut = 0; cut < sizeof text; cut++) {
+        EppLink l = {.voice = &voice, .ready = -1, .doom = DEADLINE_NONE, .in = buf_make(1 << 20), .child = {.in = -1, .err = -1, .watch = -1}};
+        int     ends[2];
+        Str     line;
+        assert_true(pipe(ends) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
+        l.child.out = ends[0];
+        l.child.pid = fork();
+        if (l.child.pid == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;)
+                pause();
+        }
+        buf_clear(&got);
+        for (int part = 0; part < 2; part++) {
+            const char *from = part ? text + cut : text;
+            size_t      n = part ? sizeof text - 1 - cut : cut;
+            assert_true(n == 0 || write(ends[1], from, n) == (ssize_t)n);
+            if (part)
+                close(ends[1]);
+            for (int turn = 0; turn < 2; turn++) {
+                assert_true(!epp_link_turn(&l, -1, 0, &err) && err.kind == ERR_TIMEOUT);
+                while (epp_link_line(&l, &line))
+                    buf_addf(&got, "%.*s|", STR_ARG(line));
+            }
+        }
+        if (!str_eq(buf_str(&got), STR(want)))
+            fail_msg("cut at %zu: %.*s", cut, STR_ARG(buf_str(&got)));
+        kill(l.child.pid, SIGKILL);
+        epp_link_end(&l);
+    }
+    buf_free(&got);
+}
+
+/* Ctrl-C while a sandbox is made: it is made all the same, and taken away. */
+static void epp_cancel_test(void **state)
+{
+    static const char create[] = "h\n<\nd$\n<\nd$\n>{\"id\":2,\"result\":" EPP_TEST_RECORD "}\n<\nd$\n" EPP_TEST_ANSWER("{}") "w";
+    static const char want[] =
+        "{\"jsonrpc\": \"2.0\", \"method\": \"$/cancel\", \"params\": {\"id\": 2}}\n"
+        "{\"jsonrpc\": \"2.0\", \"id\": 3, \"method\": \"sandbox.kill\", \"params\": {\"sandbox_id\": \"sb-1\"}}\n";
+    Buf     got = buf_make(1 << 20), log = buf_make(1 << 20);
+    EppTest t;
+    Err     err;
+    Str     first, rest;
+
+    (void)state;
+    epp_test_open(&t, create, 20000);
+    assert_true(epp_plugin_fresh((Epp *)t.p, DEADLINE_NONE, &err));
+    assert_int_equal(write(t.cancel[1], "x", 1), 1);
+    epp_test_do(&t, 'c', &got);
+    assert_true(str_starts(buf_str(&got), STR("!(E0000 sandbox sb-1 (removed again): interrupted")));
+    epp_test_do(&t, 'g', &got);     /* every wait ends at once, */
+    t.p->kind->ignore_cancel(t.p);
+    epp_test_close(&t);             /* but not this one */
+    assert_int_equal(epp_test_left(), 0);
+    assert_true(fs_read("log", &log, &err));
+    rest = buf_str(&log);
+    assert_true(str_cut(&rest, '\n', &first) && str_starts(rest, STR(want)));
+    buf_free(&got);
+    buf_free(&log);
+}
+
 static void epp_vectors_test(void **state)
 {
     (void)state;
@@ -431,6 +525,8 @@ static void epp_vectors_test(void **state)
 
 static const struct CMUnitTest epp_tests[] = {
     cmocka_unit_test(epp_vectors_test),
+    cmocka_unit_test(epp_cut_test),
+    cmocka_unit_test_setup_teardown(epp_cancel_test, fs_enter, fs_leave),
     cmocka_unit_test_setup_teardown(epp_bytes_test, fs_enter, fs_leave),
     cmocka_unit_test_setup_teardown(epp_cases_test, fs_enter, fs_leave),
 };
