@@ -468,6 +468,11 @@ void epp_call_stop(EppCalls *c)
     /* Whatever it says to that, it is ended. */
     if (!epp_call_end(c, clock_after(LIMIT_EPP_BYE_MS), &result, &none))
         result = NULL;
+    epp_call_drop(c);
+}
+
+void epp_call_drop(EppCalls *c)
+{
     epp_link_end(&c->link);
     while (c->streams)
         epp_call__free(c, c->streams);

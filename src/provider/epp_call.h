@@ -72,7 +72,8 @@ typedef struct EppCalls {
 
 ABX_FN bool epp_call_start(EppCalls *c, const ProcSpec *spec, const EppVoice *voice, const ProviderHost *host,
                            Err *err) ABX_CHECK;
-ABX_FN void epp_call_stop(EppCalls *c);     /* `shutdown`, then epp_link_end() */
+ABX_FN void epp_call_stop(EppCalls *c);     /* `shutdown`, then: */
+ABX_FN void epp_call_drop(EppCalls *c);     /* epp_link_end(), and all memory goes */
 
 /* A request: its parameters are written in between. `secret` is how many bytes
  * of them are keys, at most; they are wiped. */
