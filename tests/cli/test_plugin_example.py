@@ -270,3 +270,58 @@ def test_odd_lines(session, box, data):
     left.call("sandbox.kill", sandbox_id=box)
     assert "cpu is not limited here: 2 was asked for" in session.process.stderr.read().decode()
     left.close()
+
+
+@pytest.fixture
+def installed(abx):
+    """The program, with the plugin installed as the manual says."""
+    ran = abx("provider", "install", str(FOLDER), "--yes")
+    assert ran.status == 0, ran
+    abx.env = {"ABX_PROVIDER": "local-folder"}
+    return abx
+
+
+def test_the_contract_kit(installed):
+    running = installed.start("--json", "provider", "test", "local-folder")
+    out, err = running.communicate(timeout=180)
+    done = json.loads(out)
+    assert (running.returncode, done["passed"], done["failed"], done["skipped"]) == (0, 18, 0, 0), err
+
+
+def test_with_abx(installed, tmp_path):
+    ran = installed("provider", "doctor")
+    assert ran.status == 0 and ran.out.count(b"ok   ") == 4, ran
+    made = installed("-q", "sandbox", "create", "--timeout", "5m")
+    box = made.out.decode().strip()
+    assert made.status == 0 and box.startswith("dir-"), made
+
+    ran = installed("sandbox", "exec", box, "echo hello; echo oops >&2; exit 3")
+    assert (ran.status, ran.out, ran.err) == (3, b"hello\n", b"oops\n")
+    (tmp_path / "report.csv").write_bytes(bytes(range(256)))
+    assert installed("sandbox", "upload", box, "report.csv", "/tmp/你好 世界.csv").status == 0
+    assert installed("sandbox", "download", box, "/tmp/你好 世界.csv", "back.csv").status == 0
+    assert (tmp_path / "back.csv").read_bytes() == bytes(range(256))
+    assert installed("sandbox", "download", box, "/no", "no").failed_well(False) is None
+
+    ran = installed("sandbox", "kill", "local-folder:" + box)
+    assert ran.status == 0, ran
+    ran = installed("--json", "sandbox", "info", box)
+    assert ran.status == 4 and ran.error["code"] == "E2009", ran
+    ran = installed("provider", "uninstall", "local-folder", "--purge")
+    assert ran.status == 0, ran
+    assert not (tmp_path / ".abx" / "providers" / "local-folder").exists()
+
+
+def test_a_changed_plugin_is_not_run(installed, tmp_path):
+    with open(tmp_path / ".abx/providers/local-folder/provider.py", "a") as f:
+        f.write("\n")
+    ran = installed("--json", "sandbox", "list")
+    assert ran.error["code"] == "E8011", ran
+    assert not (tmp_path / ".abx/providers/local-folder/data/sandboxes").exists()
+
+
+def test_linked_while_one_works_on_it(abx):
+    ran = abx("provider", "install", str(FOLDER), "--link", "--yes")
+    assert ran.status == 0, ran
+    assert abx("--json", "provider", "info", "local-folder").doc["receipt"]["trust"] == "link"
+    assert abx("--provider", "local-folder", "sandbox", "list").status == 0

@@ -27,16 +27,3 @@ static void vectors_whole(const char *name, size_t rows)
     if (count.failed || count.rows != rows)
         fail_msg("%s: %zu rows, %zu failed", path, count.rows, count.failed);
 }
-
-/* The array in tests/vectors/NAME.json. */
-static const Json *vectors_open(const char *name, Arena *a)
-{
-    char        path[200];
-    const Json *doc = NULL;
-    Err         err;
-
-    snprintf(path, sizeof path, "tests/vectors/%s.json", name);
-    if (!vectors__read(path, a, &doc, &err))
-        fail_msg("%s (run the tests in the project's folder)", err.text);
-    return doc;
-}
