@@ -243,12 +243,28 @@ static bool install__ask(const InstallWork *w, bool yes, Err *err)
 
 /* ---- doing it ---- */
 
+/* How long the plugin that is now in place may take to start: up to an hour. */
+static int64_t install__startup(const Store *s, Str id, Arena *a)
+{
+    Buf      text = buf_make((size_t)LIMIT_TREE_FILE);
+    Receipt  r;
+    Manifest m;
+    Err      err;
+    bool     ok = store_receipt(s, id, a, &r) &&
+                  fs_read(arena_fmt(a, "%s/" MANIFEST_FILE, store_files(s, &r)).p, &text, &err) &&
+                  manifest_parse(buf_str(&text), STR(MANIFEST_FILE), a, &m, &err);
+
+    buf_free(&text);
+    return ok ? m.startup_ms : 0;
+}
+
 /* Verification, with what was changed taken back when it fails. */
 static bool install__verify(StoreLock *l, Str id, const InstallHost *host, StoreChange *c, Err *err)
 {
     Err undo;
 
-    if (!host->verify || (store_renew(l, err) && host->verify(host->verify_ctx, id, err))) {
+    if (!host->verify || (store_renew(l, install__startup(l->store, id, l->store->a), err) &&
+                          host->verify(host->verify_ctx, id, err))) {
         store_keep(l, c);
         return true;
     }

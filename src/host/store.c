@@ -403,9 +403,9 @@ bool store_lock(const Store *s, int cancel_fd, StoreLock *out, Err *err)
     return true;
 }
 
-bool store_renew(StoreLock *l, Err *err)
+bool store_renew(StoreLock *l, int64_t ahead_ms, Err *err)
 {
-    return lock_renew(&l->lock, err);
+    return lock_renew(&l->lock, ahead_ms, err);
 }
 
 void store_unlock(StoreLock *l)
@@ -460,7 +460,7 @@ static bool store__swap(StoreLock *l, const char *place, Str id, Err *err)
     bool         moves = S_ISDIR(type) || S_ISLNK(type);
     int          sys;
 
-    if (!lock_renew(&l->lock, err))
+    if (!lock_renew(&l->lock, 0, err))
         return false;
     if (moves) {
         (void)unlinkat(l->root, hop, 0);        /* what an earlier change left */
@@ -539,7 +539,7 @@ bool store_put(StoreLock *l, Str id, const Tree *t, Str receipt, StoreChange *ou
     const Store *s = l->store;
     const char  *place = store__fresh(s, ".staging/", id), *name = store__name(s, "", id, NULL);
     StoreChange  c = {.id = name};
-    bool         ok = store__stage(l, id, t, receipt, place, err) && lock_renew(&l->lock, err);
+    bool         ok = store__stage(l, id, t, receipt, place, err) && lock_renew(&l->lock, 0, err);
 
     if (ok && store__type(l->root, name) != 0) {
         c.old = place;
@@ -641,7 +641,7 @@ bool store_remove(StoreLock *l, Str id, bool purge, Err *err)
     const char  *place = store__fresh(s, keep ? ".staging/" : ".trash/" STORE_GONE, keep ? id : (Str){0});
 
     store__delete(l, store__name(s, ".previous/", id, NULL));
-    if (!lock_renew(&l->lock, err))
+    if (!lock_renew(&l->lock, 0, err))
         return false;
     if (keep) {
         if (mkdirat(l->root, place, 0777) != 0)

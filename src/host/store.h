@@ -81,7 +81,7 @@ typedef struct StoreLock {
 /* 1.5, with row 19: up to 10 s. E8010: somebody else works. ERR_CANCELLED.
  * Makes the folders, puts right what a crash left, and sweeps. */
 ABX_FN bool store_lock(const Store *s, int cancel_fd, StoreLock *out, Err *err) ABX_CHECK;
-ABX_FN bool store_renew(StoreLock *l, Err *err) ABX_CHECK;     /* now and then in long work. E8010: it was taken over */
+ABX_FN bool store_renew(StoreLock *l, int64_t ahead_ms, Err *err) ABX_CHECK;   /* see lock_renew() */
 ABX_FN void store_unlock(StoreLock *l);
 
 /* A change that can be taken back until it is kept. */

@@ -17,6 +17,7 @@ enum {
     LOCK_OLD_MS = 300000,       /* the other hosts' time */
     LOCK_AGAIN_MS = 50,
     LOCK_RENEW_MS = 10000,
+    LOCK_AHEAD_MS = 120000,     /* shorter absences are well within LOCK_OLD_MS */
     LOCK_SLACK_MS = 2000,       /* of the clock that files have against that of processes */
     LOCK_KERNEL = 0x00200000,   /* PF_KTHREAD */
 };
@@ -247,11 +248,19 @@ static bool lock__ours(const Lock *l)
     return fstatat(l->folder, l->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == l->inode;
 }
 
-bool lock_renew(Lock *l, Err *err)
+bool lock_renew(Lock *l, int64_t ahead_ms, Err *err)
 {
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+
     if (!lock__ours(l))
         return err_set(err, ERR_SYSTEM, E8010, "somebody took the lock %s over while this was working", l->name);
-    if (clock_mono_ms() - l->renewed > LOCK_RENEW_MS && futimens(l->fd, NULL) == 0)
+    if (ahead_ms > LOCK_AHEAD_MS) {         /* a time that is yet to come is as good to those who subtract it */
+        clock_gettime(CLOCK_REALTIME, &times[1]);
+        times[1].tv_sec += (time_t)(ahead_ms / 1000);
+    } else if (clock_mono_ms() - l->renewed <= LOCK_RENEW_MS) {
+        return true;
+    }
+    if (futimens(l->fd, times) == 0)
         l->renewed = clock_mono_ms();
     return true;
 }

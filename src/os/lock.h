@@ -35,8 +35,10 @@ ABX_FN bool lock_take(int folder, const char *name, const char *shown, int cance
                       Err *err) ABX_CHECK;
 
 /* In long work, now and then, and before each step that counts: renews the
- * file's time. False: somebody else has taken it over. E8010. */
-ABX_FN bool lock_renew(Lock *l, Err *err) ABX_CHECK;
+ * file's time, so that no other host thinks us gone. `ahead_ms`: for how long
+ * this process will not come back here, 0 for less than two minutes. False:
+ * somebody else has taken it over. E8010. */
+ABX_FN bool lock_renew(Lock *l, int64_t ahead_ms, Err *err) ABX_CHECK;
 
 /* Removes the file if it is still ours. */
 ABX_FN void lock_release(Lock *l);

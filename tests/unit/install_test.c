@@ -8,6 +8,7 @@ typedef struct InstallWorld {
     InstallHost host;
     bool        yes, good;      /* what is answered: to the plan, by the verification */
     int         asked, verified;
+    time_t      ahead;          /* by so much the lock was renewed beforehand */
     char        changes[300];
     Err         err;
 } InstallWorld;
@@ -47,7 +48,9 @@ static bool install_verify(void *ctx, Str id, Err *err)
 
     w->verified++;
     assert_true(store_check(&w->s, id, err));       /* it is in place */
-    assert_true(access("home/providers/.lock", F_OK) == 0);
+    struct stat st;
+    assert_true(stat("home/providers/.lock", &st) == 0);
+    w->ahead = st.st_mtime - time(NULL);
     return w->good || err_set(err, ERR_REMOTE, E8021, "handshake: it said %s", "no");
 }
 
@@ -131,6 +134,14 @@ static void install_add_test(void **state)
     w.host.consent = NULL;
     install_plugin("other", "1.0", "");
     assert_true(!install_do(&w, (InstallAsk){0}) && w.err.code == E8012);
+
+    /* what may be slow to start is given its time with the lock held */
+    assert_true(w.ahead < 10);
+    w.host.verify = install_verify;
+    w.good = true;
+    install_plugin("slow", "1.0", "");
+    assert_int_equal(system("sed -i 's/^kind =/startup_timeout_ms = 600000\\nkind =/' plug/abx-provider.toml"), 0);
+    assert_true(install_do(&w, (InstallAsk){.yes = true}) && w.ahead > 590);
 
     /* gone */
     assert_true(!install_remove(&w.s, STR("alicloud-express"), false, -1, &w.err) && w.err.code == E8003);
@@ -329,10 +340,86 @@ static void install_meanwhile_test(void **state)
     arena_free(&w.a);
 }
 
+/* A catalog of one row, whose plugin lies in ./plug. */
+static void install_index(const char *id, const char *version, const char *sum)
+{
+    char text[500];
+
+    snprintf(text, sizeof text, "{\"providers\": [{\"id\": \"%s\", \"version\": \"%s\", \"url\": \"plug\"%s%s%s}]}", id,
+             version, *sum ? ", \"sha256\": \"" : "", sum, *sum ? "\"" : "");
+    fs_put("index.json", text);
+}
+
+static const char *install_archive(InstallWorld *w)
+{
+    Receipt r;
+
+    assert_true(store_receipt(&w->s, STR("demo"), &w->a, &r) && r.source.type == RECEIPT_CATALOG);
+    return arena_cstr(&w->a, r.source.archive_sha256);
+}
+
+static void install_catalog_test(void **state)
+{
+    InstallWorld w;
+    Updated      u;
+    UpdateAsk    none = {0}, check = {.check = true}, yes = {.yes = true, .ref = STR("ignored")};
+    InstallAsk   ask = {.source = {.source = STR("registry:demo")}, .yes = true};
+    char         path[4200], *dir = getcwd(NULL, 0), *sums[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        sums[i] = calloc(1, TREE_HEX);
+        memset(sums[i], 'a' + i, TREE_HEX - 1);
+    }
+    install_open(&w);
+    snprintf(path, sizeof path, "file:%s/index.json", dir);
+    w.host.source.registry = str_from(path);
+    install_index("demo", "9", sums[0]);
+    if (!install_do(&w, ask))
+        fail_msg("%s", w.err.text);
+    assert_string_equal(install_archive(&w), sums[0]);
+    ask.source.source = STR("registry:other");
+    assert_true(!install_do(&w, ask) && w.err.code == E8001);
+    install_index("other", "9", "");
+    assert_true(!install_do(&w, ask) && w.err.code == E8010);           /* it is the plugin `demo` */
+
+    /* the same files in another archive: noted, but not by --check */
+    install_index("demo", "10", sums[1]);
+    w.host.source.registry = STR("file:/nowhere");                      /* the receipt says where it is from */
+    assert_true(install_update(&w.s, STR("demo"), &check, &w.host, &w.a, &u, &w.err) && str_eq(u.status, STR("up-to-date")) &&
+                str_eq(u.installed, STR("1.0")) && str_eq(u.available, STR("1.0")));
+    assert_string_equal(install_archive(&w), sums[0]);
+    assert_true(install_update(&w.s, STR("demo"), &none, &w.host, &w.a, &u, &w.err) && str_eq(u.status, STR("up-to-date")));
+    assert_string_equal(install_archive(&w), sums[1]);
+    assert_true(store_check(&w.s, STR("demo"), &w.err));
+
+    /* other files: an update, whatever the versions say; nobody is asked, --yes agrees */
+    install_plugin("demo", "0.5", "");
+    assert_true(install_update(&w.s, STR("demo"), &check, &w.host, &w.a, &u, &w.err) && str_eq(u.status, STR("available")) &&
+                str_eq(u.available, STR("0.5")));
+    w.yes = true;
+    assert_true(!install_update(&w.s, STR("demo"), &none, &w.host, &w.a, &u, &w.err) && w.err.code == E8012 && w.asked == 0);
+    assert_true(install_update(&w.s, STR("demo"), &yes, &w.host, &w.a, &u, &w.err) && str_eq(u.status, STR("updated")) &&
+                str_eq(json_str(json_get(u.receipt, "version")), STR("0.5")));
+    assert_string_equal(install_version(&w), "0.5");
+    install_plugin("demo", "0.6", "[compat]\nrequires = { sdk = \">=99\" }\n");
+    assert_true(!install_update(&w.s, STR("demo"), &none, &w.host, &w.a, &u, &w.err) && w.err.code == E8013);
+    install_plugin("other", "0.6", "");
+    assert_true(!install_update(&w.s, STR("demo"), &check, &w.host, &w.a, &u, &w.err) && w.err.code == E8010);
+    install_index("other", "1", "");
+    assert_true(!install_update(&w.s, STR("demo"), &check, &w.host, &w.a, &u, &w.err) && w.err.code == E8001);
+    assert_string_equal(install_version(&w), "0.5");
+    free(sums[0]);
+    free(sums[1]);
+    free(dir);
+    arena_free(&w.a);
+}
+
 static const struct CMUnitTest install_tests[] = {
     cmocka_unit_test_setup_teardown(install_add_test, fs_enter, tree_leave),
     cmocka_unit_test_setup_teardown(install_order_test, fs_enter, tree_leave),
     cmocka_unit_test_setup_teardown(install_link_test, fs_enter, tree_leave),
     cmocka_unit_test_setup_teardown(install_pin_test, fs_enter, tree_leave),
     cmocka_unit_test_setup_teardown(install_meanwhile_test, fs_enter, tree_leave),
+    cmocka_unit_test_setup_teardown(install_catalog_test, fs_enter, tree_leave),
 };

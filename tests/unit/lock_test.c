@@ -40,13 +40,15 @@ static void lock_take_test(void **state)
     assert_true(strstr(err.text, pid) && strstr(err.hint, "/x/.lock") && fs_entries() == 2);
 
     /* its time is renewed, but not at each call */
-    assert_true(lock_renew(&l, &err) && stat(".lock", &st) == 0 && st.st_mtime == 1);
+    assert_true(lock_renew(&l, 0, &err) && stat(".lock", &st) == 0 && st.st_mtime == 1);
+    assert_true(lock_renew(&l, LOCK_AHEAD_MS, &err) && stat(".lock", &st) == 0 && st.st_mtime == 1);
     l.renewed -= LOCK_RENEW_MS + 1;
-    assert_true(lock_renew(&l, &err) && stat(".lock", &st) == 0 && time(NULL) - st.st_mtime < 10);
+    assert_true(lock_renew(&l, 0, &err) && stat(".lock", &st) == 0 && time(NULL) - st.st_mtime < 10);
+    assert_true(lock_renew(&l, 3600000, &err) && stat(".lock", &st) == 0 && st.st_mtime - time(NULL) > 3500);
 
     /* taken over by another host: we notice, and leave it alone */
     lock_put("1", 0);
-    assert_true(!lock_renew(&l, &err) && err.code == E8010);
+    assert_true(!lock_renew(&l, 0, &err) && err.code == E8010);
     lock_release(&l);
     assert_true(fs_holds(".lock", "1") && fs_entries() == 1);
     unlink(".lock");
