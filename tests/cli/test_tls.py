@@ -259,6 +259,26 @@ def test_a_certificate_of_ones_own_can_be_a_root(nginx, authority):
 
 
 @needs_tls
+def test_a_root_needs_no_signature_of_its_own(authority, tmp_path):
+    """The embedded roots come without theirs (tools/mkroots), also where the
+    server sends the whole root along; a chain from another root stays refused."""
+    signed = ssl.PEM_cert_to_DER_cert(authority.root.read_text())
+    tbs = signed[4:4 + 4 + int.from_bytes(signed[6:8], "big")]
+    rest = signed[4 + len(tbs):]
+    algorithm = rest[:2 + rest[1]]
+    body = tbs + algorithm + b"\x03\x02\x00\x00"
+    bare = tmp_path / "bare.der"
+    bare.write_bytes(b"\x30\x82" + len(body).to_bytes(2, "big") + body)
+    chain, key = authority.leaf("along")
+    accepted(Python(context((chain, key)), answer).url, bare)
+    both = tmp_path / "both.pem"
+    both.write_text(chain.read_text() + authority.root.read_text())
+    accepted(Python(context((both, key)), answer).url, bare)
+    other = Authority(tmp_path / "other")
+    assert "is not among the trusted roots" in refused(Python(context(other.leaf("else")), answer).url, bare)
+
+
+@needs_tls
 @pytest.mark.parametrize("name, words", [
     ("rsa1024", "it has a key that is too weak"), ("sha1", "it is signed with a hash that is too weak")])
 def test_weak_certificates(authority, name, words):

@@ -201,8 +201,17 @@ static void roots_embedded_test(void **state)
     r.certs = arena_array(&r.a, LIMIT_ROOTS, sizeof *r.certs);
     assert_true(roots__embedded(&r));
     assert_int_equal(r.n, ROOTS_COUNT);
-    for (size_t i = 0; i < r.n; i++)
+    for (size_t i = 0; i < r.n; i++) {
+        Str              der = r.certs[i].der;
+        mbedtls_x509_crt crt;
+        mbedtls_x509_crt_init(&crt);
         assert_true(r.certs[i].subject.n > 10);
+        /* Whole but for its own signature, and TLS can take it apart. */
+        assert_int_equal(mbedtls_x509_crt_parse_der(&crt, (const unsigned char *)der.p, der.n), 0);
+        assert_int_equal(crt.raw.len, der.n);
+        assert_memory_equal(der.p + der.n - 4, "\x03\x02\0\0", 4);
+        mbedtls_x509_crt_free(&crt);
+    }
     roots_free(&r);
 }
 #endif
