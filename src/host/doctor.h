@@ -25,8 +25,9 @@ typedef struct DoctorReport {
     size_t      n;
 } DoctorReport;
 
-/* Never fails for what is wrong with the provider. */
-ABX_SET void doctor_run(const Store *s, const Config *c, Str id, bool handshake, const ProviderHost *host, Arena *a,
+/* Never fails for what is wrong with the provider. There is no handshake with
+ * what is compiled in, nor with a kind of plugin that this abx does not run. */
+ABX_FN void doctor_run(const Store *s, const Config *c, Str id, bool handshake, const ProviderHost *host, Arena *a,
                        DoctorReport *out);
 
 #endif

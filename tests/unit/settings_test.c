@@ -47,6 +47,7 @@ static void edit_put_test(void **state)
         {"t.k", "[t]\na = \"\"\"\n[x]\n\"\"\" # c\n[x]\n", "[t]\na = \"\"\"\n[x]\n\"\"\" # c\nk = 9\n[x]\n"},
         {"t.k", "[t]\n# nothing yet\n[x]\n", "[t]\nk = 9\n# nothing yet\n[x]\n"},
         {"t.k", "[t]\nk = [\n 1,\n # c\n 2 ] # d\n", "[t]\nk = 9 # d\n"},
+        {"t.k", "[t]\na.b = 1\n\n[x]\n", "[t]\na.b = 1\nk = 9\n\n[x]\n"},
         {"t.k", "t.k = 1\n", "t.k = 9\n"},
         {"t.k", "t.a = 1 # c\nu = 2\n[x]\n", "t.a = 1 # c\nt.k = 9\nu = 2\n[x]\n"},
         {"t.k", "t = {}\n", "t = { k = 9 }\n"},
