@@ -241,12 +241,15 @@ static bool entry__list_by_daemon(Execd *x, Str at, Str path, Arena *a, FileList
     return true;
 }
 
-/* The name that stands in front of "//\n" in *rest; "/r" in it is a CR, which
- * the stock daemon would take for the end of a line. */
+/* The name that stands between "./" and "//\n" in *rest; "/r" in it is a CR,
+ * which the stock daemon would take for the end of a line. */
 static bool entry__cut_name(Str *rest, Arena *a, Str *name)
 {
     size_t n = 0;
 
+    if (!str_starts(*rest, STR("./")))
+        return false;
+    str_skip(rest, 2);
     while (n + 2 < rest->n && memcmp(rest->p + n, "//\n", 3) != 0)
         n++;
     if (n == 0 || n + 2 >= rest->n)
@@ -271,18 +274,21 @@ static bool entry__list_by_command(Execd *x, Str path, Arena *a, FileList *out, 
     Str  q = entry_quoted(path, a), said, head, name;
     Str  line = arena_fmt(a, "[ -e %s ] || exit %d; [ -d %s ] || exit %d; cd -P -- %s || exit 1; r=$(printf '\\015'); "
                              "for f in * .*; do case $f in .|..) continue;; esac; [ -e \"$f\" ] || [ -L \"$f\" ] || "
-                             "continue; stat -c '%%f %%s %%Y' -- \"./$f\" && printf '%%s//\\n' \"$f\"; done | "
+                             "continue; printf './%%s\\0' \"$f\"; done | xargs -0 -r stat -c '%%f %%s %%Y %%n//' -- | "
                              "sed \"s/$r/\\/r/g\"",
                           q.p, ENTRY_MISSING, q.p, ENTRY_NO_FOLDER, q.p);
     Entry  e;
-    size_t n = 0, most = 0;
+    size_t n = 0, most = 1;
 
     if (!entry_run(x, line, "list", path, &said, a, d, err))
         return false;
     for (size_t i = 0; i < said.n; i++)
         most += said.p[i] == '\n';
-    FileInfo *items = arena_array(a, most / 2 + 1, sizeof *items);
-    while (str_cut(&said, '\n', &head) && head.n) {
+    FileInfo *items = arena_array(a, most, sizeof *items);
+    while (said.n) {
+        head = (Str){said.p, str_find(said, '/')};      /* "41ed 4096 1796026150 ." */
+        head.n -= head.n > 0;
+        str_skip(&said, head.n);
         if (!entry__from_command(head, &e, a) || !entry__cut_name(&said, a, &name))
             return err_set(err, ERR_INPUT, E8020, "cannot list %.*s: the sandbox's stat answers in another form",
                            STR_ARG(path));

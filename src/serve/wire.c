@@ -39,13 +39,13 @@ static void wire__gather(WireReader *r, Str bytes)
         return;
     }
     /* Its beginning is enough from here on; the rest is not held. */
-    WireReader rest = wire_reader(r->line.limit);
-    buf_add(&rest.line, str_from_to(buf_str(&r->line), 0, r->line.n < LIMIT_SERVE_BEGIN ? r->line.n : LIMIT_SERVE_BEGIN));
-    if (rest.line.n < LIMIT_SERVE_BEGIN && bytes.n)
-        buf_add(&rest.line, str_from_to(bytes, 0, bytes.n < LIMIT_SERVE_BEGIN - rest.line.n
-                                                      ? bytes.n : LIMIT_SERVE_BEGIN - rest.line.n));
+    size_t keep = r->line.limit < LIMIT_SERVE_BEGIN ? r->line.limit : LIMIT_SERVE_BEGIN;
+    Buf    begin = buf_make(r->line.limit);
+    buf_add(&begin, (Str){r->line.p, r->line.n < keep ? r->line.n : keep});
+    keep -= begin.n;
+    buf_add(&begin, (Str){bytes.p, bytes.n < keep ? bytes.n : keep});
     buf_free(&r->line);
-    r->line = rest.line;
+    r->line = begin;
 }
 
 Step wire_next(WireReader *r, Str *in, WireLine *out)

@@ -7,14 +7,13 @@ import subprocess
 import threading
 import time
 
-import scripted
-from conftest import BINARY
-
 
 class Host:
-    def __init__(self, server=None, home="/nonexistent", provider="opensandbox", env=None, config=None, **more):
+    """`program` is abx; `server` something with a url and a key to introduce it to."""
+
+    def __init__(self, program, server=None, home="/nonexistent", provider="opensandbox", env=None, config=None, **more):
         self.process = subprocess.Popen(
-            [BINARY, "provider", "serve", provider], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [program, "provider", "serve", provider], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, start_new_session=True,
             env={"PATH": os.environ["PATH"], "HOME": str(home), **(env or {})}, **more)
         self.lines, self.last, self.said = queue.Queue(), 0, b""
@@ -23,7 +22,7 @@ class Host:
         for thread in self.threads:
             thread.start()
         if server is not None:
-            self.config = {"base_url": server.url, "api_key": scripted.KEY, **(config or {})}
+            self.config = {"base_url": server.url, "api_key": server.key, **(config or {})}
             self.hello = self.call("initialize", **self.introduction())
 
     def introduction(self, **changes):

@@ -110,6 +110,7 @@ class Box:
 
 class Server:
     """The lifecycle API and, under /x/ID, the daemon of each sandbox."""
+    key = KEY
 
     def __init__(self):
         self.script = None

@@ -58,7 +58,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def host(server):
-    made = Host(server)
+    made = Host(BINARY, server)
     yield made
     if made.process.poll() is None:
         made.process.kill()
@@ -69,7 +69,7 @@ def host(server):
 def scripted_host():
     with scripted.Server() as server:
         server.box("box-1")
-        host = Host(server)
+        host = Host(BINARY, server)
         yield host, server
         host.process.kill()
         host.wait()
@@ -116,7 +116,7 @@ def test_configuration_comes_from_initialize_alone(server, tmp_path):
         for place in (tmp_path / ".env", home / ".abx/.env"):
             place.write_text(f"ABX_OPENSANDBOX_BASE_URL={other.url}\nABX_OPENSANDBOX_API_KEY=other\nABX_PROVIDER=x\n")
         (home / ".abx/config.toml").write_text(f'[providers.opensandbox]\nbase_url = "{other.url}"\nimage = "other"\n')
-        host = Host(server, home=home, cwd=tmp_path, env={
+        host = Host(BINARY, server, home=home, cwd=tmp_path, env={
             "ABX_OPENSANDBOX_BASE_URL": other.url, "ABX_OPENSANDBOX_API_KEY": "other", "ABX_OPENSANDBOX_IMAGE": "other",
             "ABX_DEFAULT_TEMPLATE": "other", "ABX_CA_FILE": "/nowhere", "ABX_HOME": str(home / ".abx")})
         assert host.call("sandbox.create", **create())["template"] == "python:3.12-slim"
@@ -134,14 +134,14 @@ def test_configuration_comes_from_initialize_alone(server, tmp_path):
     ({"entrypoint": "python3 commands.py"}, "opensandbox/code-interpreter:1", ["/opt/code-interpreter/code-interpreter.sh"]),
 ])
 def test_a_default_that_a_host_delivers_is_no_choice(server, config, image, sent):
-    host = Host(server, config=config)
+    host = Host(BINARY, server, config=config)
     host.call("sandbox.create", **create(template=image))
     assert server.requests[0].json()["entrypoint"] == sent
     host.end()
 
 
 def test_settings_of_every_type(server):
-    host = Host(server, config={"use_server_proxy": True, "ready_timeout": 5.5, "cpu": None, "unheard_of": [1], "memory": "1Gi"})
+    host = Host(BINARY, server, config={"use_server_proxy": True, "ready_timeout": 5.5, "cpu": None, "unheard_of": [1], "memory": "1Gi"})
     host.call("sandbox.create", **create())
     assert any("use_server_proxy=true" in r.target for r in server.requests)
     assert server.requests[0].json()["resourceLimits"]["memory"] == "1Gi"
@@ -153,7 +153,7 @@ def test_settings_of_every_type(server):
     ({"config": {"base_url": "ftp://x"}}, -32006), ({"config": {"ready_timeout": "x"}}, -32006),
 ])
 def test_initialize_refuses(server, changes, code):
-    host = Host()
+    host = Host(BINARY)
     host.config = {"base_url": server.url}
     assert host.fail("initialize", **host.introduction(**changes))["code"] == code
     assert host.fail("sandbox.list", limit=1)["code"] == -32600
@@ -234,7 +234,7 @@ def test_what_cannot_be_chosen_is_refused(host, server, more, feature):
 # --- errors ---
 
 def test_a_wrong_key(server):
-    host = Host(server, config={"api_key": "canary-" + "x" * 20})
+    host = Host(BINARY, server, config={"api_key": "canary-" + "x" * 20})
     error = host.fail("sandbox.create", **create())
     assert error["code"] == -32001 and error["data"]["sdk_code"] == "E1001" and "canary" not in json.dumps(error)
     host.end()
@@ -242,7 +242,7 @@ def test_a_wrong_key(server):
 
 
 def test_a_server_that_is_not_there(server):
-    host = Host(server, config={"base_url": "http://127.0.0.1:9"})
+    host = Host(BINARY, server, config={"base_url": "http://127.0.0.1:9"})
     assert host.fail("sandbox.list", limit=1)["code"] == -32005
     host.end()
 
@@ -612,7 +612,7 @@ def test_a_create_whose_answer_nobody_took(server):
 
 @pytest.mark.parametrize("how", ["close", "term", "shutdown"])
 def test_the_end_leaves_commands_running(server, folder, how):
-    host = Host(server)
+    host = Host(BINARY, server)
     host.start("box-1", "sh", "-c", f"sleep 1; echo done > {folder}/done")
     start = time.monotonic()
     if how == "close":

@@ -65,6 +65,8 @@
 #include "forge_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
+#include "entry_test.c"
+#include "serve_test.c"
 #include "epp_script.c"
 #include "epp_test.c"
 #include "args_test.c"
@@ -141,6 +143,8 @@ int main(int argc, char **argv)
     TEST_RUN(forge);
     TEST_RUN(refusal);
     TEST_RUN(execd);
+    TEST_RUN(entry);
+    TEST_RUN(serve);
     TEST_RUN(epp);
     TEST_RUN(args);
     TEST_RUN(screen);
