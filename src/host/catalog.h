@@ -5,7 +5,7 @@
  * used in place, or an https archive with the SHA-256 of its bytes.
  *
  * A row of an index that came from the network names no folder of this machine
- * (row 47 of docs/differences.md).
+ * (row 69 of docs/differences.md).
  *
  * Memory: strings in the arena, files in the tree.
  */
