@@ -104,11 +104,15 @@ static int epp_test_left(void)
     long  pid;
     int   left = 0;
 
-    while (f && fscanf(f, "%ld", &pid) == 1)
+    while (f && fscanf(f, "%ld", &pid) == 1) {
+        /* One that was killed needs a moment to be gone. */
+        for (int i = 0; i < 100 && epp_test_alive(pid); i++)
+            usleep(10000);
         if (epp_test_alive(pid)) {
             left++;
             kill((pid_t)pid, SIGKILL);
         }
+    }
     if (f)
         fclose(f);
     remove("pids");
