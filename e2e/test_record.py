@@ -31,7 +31,7 @@ def instant(text):
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
-def test_create_exec_kill_twice(daemon, route, image, servers, mark, tmp_path):
+def test_create_exec_kill_twice(through, daemon, route, image, servers, mark, tmp_path):
     abx = Abx(tmp_path, servers[daemon], route)
     template = "base" if image == "debian" else rigs.IMAGES[image]
     made = abx("--json", "--provider", "opensandbox", "sandbox", "create", "--template", template, "--timeout", "120",
@@ -46,8 +46,9 @@ def test_create_exec_kill_twice(daemon, route, image, servers, mark, tmp_path):
         assert (ran["stdout"], ran["stderr"], ran["exit_code"]) == ("cli-exec ok\n", "", 0)
     finally:
         killed = [abx("--json", "sandbox", "kill", made["sandbox_id"], "--yes") for _ in range(2)]
+    # A plugin does not say whether it was there: the protocol has no word for it.
     assert [k.json() for k in killed] == [{"sandbox_id": made["sandbox_id"], "killed": True},
-                                          {"sandbox_id": made["sandbox_id"], "killed": False}]
+                                          {"sandbox_id": made["sandbox_id"], "killed": through == "plugin"}]
     assert servers[daemon].get(made["sandbox_id"]).status == 404
 
 
@@ -205,8 +206,12 @@ def test_yes_before_the_verb(daemon, servers, tmp_path):
 
 @pytest.mark.parametrize("entrypoint, word", [(["sh", "-c", "exit 3"], "3"), (["/no/such/prog"], "127"),
                                               (["true"], "")], ids=["exit3", "missing", "true"])
-def test_entrypoint_that_ends_at_once(daemon, route, servers, mark, tmp_path, entrypoint, word):
+def test_entrypoint_that_ends_at_once(through, daemon, route, servers, mark, tmp_path, entrypoint, word):
     abx = Abx(tmp_path, servers[daemon], route)
+    if through == "plugin" and any(" " in word for word in entrypoint):
+        done = abx("--json", "sandbox", "create", *options(mark), "--", *entrypoint)
+        assert (done.code, done.error()["code"]) == (2, "E8002")      # it travels as words with blanks between
+        return
     only = dict(mark, ends=tmp_path.name.replace("_", "-").strip("-.")[:60])
     done = abx("--json", "sandbox", "create", *options(only), "--", *entrypoint)
     error = done.error()

@@ -218,6 +218,20 @@ static bool calls__amount(Calls *c, const char *key, const char *unit, const cha
     return true;
 }
 
+/* Words with blanks between; what other hosts deliver as a default is none. */
+static void calls__entrypoint(Calls *c, Str text, abx_create_options *o)
+{
+    const char **words = arena_array(&c->a, text.n / 2 + 1, sizeof *words);
+    Str          word;
+
+    if (str_eq(text, STR("python3 commands.py")) || str_eq(text, STR("tail -f /dev/null")))
+        return;
+    while (str_cut(&text, ' ', &word))
+        if (word.n)
+            words[o->entrypoint_count++] = arena_cstr(&c->a, word);
+    o->entrypoint = o->entrypoint_count ? words : NULL;
+}
+
 static bool calls__create(Calls *c)
 {
     abx_create_options o = {0};
@@ -235,9 +249,11 @@ static bool calls__create(Calls *c)
         return calls__unable(c, "sandbox.secure", "make a secured sandbox");
     if (o.timeout_s < 0 || (calls__param(c, "timeout") && o.timeout_s == 0))
         return calls__refuse(c, WIRE_CONFIG, "a sandbox cannot live for %lld seconds", (long long)o.timeout_s);
-    /* Options of one call are settings that came with `initialize` already. */
+    /* Options of one call are settings that came with `initialize` already, but
+     * for an entrypoint that abx, as the host, was given for this sandbox alone. */
     if (options && options->type != JSON_OBJECT)
         return calls__refuse(c, WIRE_PARAMS, "params.options must be an object");
+    calls__entrypoint(c, json_str(json_get(options, "entrypoint")), &o);
     c->box = abx_create(c->session, &o, &c->failed);
     c->made = c->box != NULL;
     return c->box && calls__info(c, abx_last_info(c->box));

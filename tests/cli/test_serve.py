@@ -187,6 +187,15 @@ def test_create_get_list_kill(host, server):
     assert error["code"] == -32002 and error["data"]["sdk_code"] == "E2009"
 
 
+@pytest.mark.parametrize("text, sent", [
+    ("sh  -x", ["sh", "-x"]), ("python3 commands.py", ["tail", "-f", "/dev/null"]), ("", ["tail", "-f", "/dev/null"]),
+    (" ", ["tail", "-f", "/dev/null"]),
+])
+def test_an_entrypoint_for_one_sandbox(host, server, text, sent):
+    host.call("sandbox.create", **create(options={"entrypoint": text}))
+    assert server.requests[0].json()["entrypoint"] == sent
+
+
 def test_pages(host, server):
     for i in range(130):
         server.box(f"more-{i:03}", metadata={"n": str(i)})
