@@ -118,11 +118,12 @@ def test_what_changed(abx, demo):
     plugins.plugin(demo, version="0.2.0", command='["python3", "./plugin.py", "--new flag"]',
                    network='["api.example.com", "evil.example.com"]', inherit='["sandbox_api_key", "sandbox_domain"]')
     manifest = demo / "abx-provider.toml"
-    manifest.write_text(manifest.read_text() + '\n[config.fields.more]\ntype = "string"\nsecret = true\n')
+    manifest.write_text(manifest.read_text().replace("config.fields.retries", "config.fields.again") +
+                        '\n[config.fields.more]\ntype = "string"\nsecret = true\n')
     ran = abx("provider", "install", str(demo), "--force")
     text = ran.err.decode()
     assert "Replace demo 0.1.0 (local) by 0.2.0" in text
-    for part in ("changes      runtime, security, inherit, fields", "+evil.example.com", "+sandbox_domain", "+more",
+    for part in ("changes      runtime, security, inherit, fields", "+evil.example.com", "+sandbox_domain", "+more", "-retries",
                  '["python3","./plugin.py"] -> ["python3","./plugin.py","--new flag"]', 'python3 ./plugin.py "--new flag"'):
         assert part in text, (part, text)
     plan = json.loads("\n".join(abx("--json", "provider", "install", str(demo), "--force").err.decode().splitlines()[:-1]))
