@@ -33,6 +33,7 @@ static void manifest_refuse_test(void **state)
         {MANIFEST_HEAD "[runtime]\nkind = \"exec\"\ncommand = [\"x.Bat\"]", E8014, "F: runtime.command: \"x.Bat\" is a script"},
         {MANIFEST_HEAD "[runtime]\nkind = \"exec\"\ncommand = [\"./a/..\\\\../x\"]", E8014, "F: runtime.command: \"./a/..\\../x\" leads out"},
         {MANIFEST_HEAD "[runtime]\nkind = \"node\"\nentry = \"a/../../x.js\"", E8014, "F: runtime.entry: \"a/../../x.js\" is no path"},
+        {MANIFEST_HEAD "[runtime]\nkind = \"node\"\nentry = \"../../x.js\"", E8014, "F: runtime.entry: \"../../x.js\" is no path"},
         {MANIFEST_HEAD "[runtime]\nkind = \"rest\"", E8014, "F: endpoint is missing"},
         {MANIFEST_HEAD MANIFEST_REST_KIND "base_url = \"ftp://x\"", E8014, "F: endpoint.base_url must begin with"},
         {MANIFEST_HEAD MANIFEST_REST_KIND "auth = {scheme = \"basic\"}", E8014, "F: endpoint.auth.scheme must be"},
@@ -44,6 +45,10 @@ static void manifest_refuse_test(void **state)
         {MANIFEST_HEAD MANIFEST_EXEC_KIND, E8014, "F: features is missing"},
         {MANIFEST_HEAD MANIFEST_EXEC_KIND "[features]\nsupported = [\"fly\"]", E8014, "F: features.supported: \"fly\" is none of the words"},
         {MANIFEST_DEMO "more = 1", E8014, "F: workflow.*: \"more\" is no key"},
+        {MANIFEST_HEAD MANIFEST_EXEC_KIND "[features]\n[operations]\ncli = []\npython = []\n[workflow]\ninputs = [\"source\"]\nstartups = []\n"
+         "source_placeholders = [\"<tag>\"]", E8014, "F: workflow.source_placeholders needs template.prepare"},
+        {MANIFEST_HEAD MANIFEST_REST_KIND MANIFEST_TAIL "[commands]\nprotocol = \"provider-commands/1\"\nentries = [{}]", E8014,
+         "F: commands.entries must be empty"},
         {MANIFEST_DEMO "[security]\nenv_passthrough = [\"abx_X\"]", E8014, "F: security.env_passthrough: \"abx_X\" is no name of a variable"},
         {MANIFEST_DEMO "[core]\ninherit = [\"region\"]", E8014, "F: core.inherit: \"region\" is none of the words"},
         {MANIFEST_DEMO "[config.fields.provider]", E8014, "F: config.fields.provider is no key of a setting"},

@@ -87,6 +87,7 @@ static void pep440_above_test(void **state)
     Str     bad = {0};
     Version v = pep440_of("1");
     assert_true(!pep440_list(STR(">=9, <oops , >x"), &v, a, &yes, &bad) && str_eq(bad, STR("<oops")));
+    assert_true(pep440_list(STR(">=9, >0"), &v, a, &yes, &bad) && !yes);
     arena_free(&a);
 }
 

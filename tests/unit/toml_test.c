@@ -175,7 +175,9 @@ static void toml_refuse_test(void **state)
         {"'\xc2\x9b' = 1\n'\xc2\x9b' = 1", "line 2, column 1: '' stands here a second time"},
         {"a = {b = 1\n}", "line 1, column 11: expected ',' or '}' on the same line"}, {"a = [1 2]", "line 1, column 8: expected ',' or ']'"},
         {"[a", "line 1, column 3: expected ']'"}, {"[[a]", "line 1, column 4: expected ']]'"}, {"a = 1979-02-29", "line 1, column 5: this is no date or time that exists"},
-        {"a = 1.", "line 1, column 5: this is no number"}, {"a = 'b", "line 1, column 5: this string does not end"},
+        {"a = 1.", "line 1, column 5: this is no number"}, {"a = 01.5", "line 1, column 5: this is no number"},
+        {"a = 1900-02-29", "line 1, column 5: this is no date or time that exists"},
+        {"a = 24:00:00", "line 1, column 5: this is no date or time that exists"}, {"a = 'b", "line 1, column 5: this string does not end"},
         {"\"\"\"a\"\"\" = 1", "line 1, column 1: a multi-line string cannot be a key"}, {"a = ", "line 1, column 5: expected a value"},
         {"a = \"\\q\"", "line 1, column 6: unknown escape in a string"},
     };
@@ -227,6 +229,11 @@ static void toml_limit_test(void **state)
         if (ok != cases[i].good || (!ok && err.kind != ERR_LIMIT))
             fail_msg("case %zu: %s", i, ok ? "read" : err.text);
     }
+    /* arrays that are still open when the text ends */
+    buf_clear(&in);
+    buf_add(&in, STR("a="));
+    buf_add(&in, toml_many(&b, "[", D - 1, "", 0));
+    assert_true(!toml_read(buf_str(&in), &a, &doc, &err) && err.kind == ERR_INPUT);
     /* dotted keys and headers */
     for (int extra = 0; extra < 2; extra++) {
         toml_many(&b, "a.", D - 1 + (size_t)extra, "a = 1", 1);
