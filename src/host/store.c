@@ -208,7 +208,7 @@ static bool store__is_hop(int root, const char *link, char *to, size_t size)
     if (n <= 0)
         return false;
     to[n] = '\0';
-    return str_starts(str_from(to), STR("../.")) && str_ends(str_from(to), STR("/data"));
+    return tree_hop((Str){to, (size_t)n});
 }
 
 /* The folder behind such a link comes to where the link is. */

@@ -400,8 +400,22 @@ typedef struct TreeNames {
     size_t    n, cap;
 } TreeNames;
 
-/* What an installed tree may hold beside what was installed. A link `data`
- * stands there for an instant, while a change moves the folder (store.c). */
+bool tree_hop(Str text)
+{
+    static const Str folders[] = {STR("../.staging/"), STR("../.trash/"), STR("../.previous/")};
+
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        Str rest = text, name;
+        if (!str_starts(text, folders[i]))
+            continue;
+        str_skip(&rest, folders[i].n);
+        return str_cut(&rest, '/', &name) && name.n && !str_eq(name, STR(".")) && !str_eq(name, STR("..")) &&
+               str_eq(rest, STR("data"));
+    }
+    return false;
+}
+
+/* What an installed tree may hold beside what was installed. */
 static bool tree__apart(const TreeWalk *w, int folder, const char *name, mode_t type)
 {
     char    to[300];
@@ -416,7 +430,7 @@ static bool tree__apart(const TreeWalk *w, int folder, const char *name, mode_t 
     if (S_ISDIR(type))
         return true;
     n = S_ISLNK(type) ? readlinkat(folder, name, to, sizeof to) : -1;
-    return n > 0 && str_starts((Str){to, (size_t)n}, STR("../.")) && str_ends((Str){to, (size_t)n}, STR("/data"));
+    return n > 0 && tree_hop((Str){to, (size_t)n});
 }
 
 static mode_t tree__type(int folder, const struct dirent *e)

@@ -79,6 +79,11 @@ ABX_FN bool tree_read(const char *folder, Tree *out, Err *err) ABX_CHECK;
 /* Write it into a folder that was just made, by the rules of 1.9. */
 ABX_FN bool tree_write(const Tree *t, int folder_fd, Err *err) ABX_CHECK;
 
+/* The text of the link that stands for an installed plugin's `data` for an
+ * instant, while a change moves that folder (store.c): it leads into the store
+ * itself. Any other link is somebody's own, and is not followed to be moved. */
+ABX_FN bool tree_hop(Str text);
+
 /* The digest of an installed tree, read and hashed file by file in constant
  * memory: without `.git`, `.abx-install.json` and the folder `data` on top. A
  * link or a special file in it, and what cannot be read, is E8011. `each` (may be NULL) hears of every file, in byte

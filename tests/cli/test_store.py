@@ -113,3 +113,19 @@ def test_a_store_that_cannot_be_written(store):
     """)
     assert ran.returncode == 0 and ran.stderr.count("[E8010]") == 3 and "Read-only" in ran.stderr, ran
     assert sorted(str(p) for p in store.root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("to", ["../../../shared/data", "../.staging/../../../shared/data", "../demo/../../../shared/data"])
+def test_a_link_in_the_place_of_data_is_not_moved(store, to):
+    """However it reads, what it leads to is somebody's own."""
+    assert store.run(*install(store, 1, "--no-verify")).status == 0
+    shared = store.home / "shared/data"
+    shared.mkdir(parents=True)
+    (shared / "state").write_text("kept")
+    (store.root / "demo/data").symlink_to(to)
+    assert store.run("provider", "verify", "demo").status == 1      # it is no folder
+    assert store.run(*install(store, 2, "--force", "--no-verify")).status == 0
+    assert store.run("provider", "rollback", "demo").status == 1
+    for purge in ([], ["--purge"]):
+        assert store.run("provider", "uninstall", "demo", *purge).status == 0
+        assert (shared / "state").read_text() == "kept"
