@@ -109,9 +109,24 @@ static void cmd_about__command(Buf *to, Arena *a, const ArgCommand *c)
     buf_add(to, STR("\n`abx help` lists the global options.\n"));
 }
 
+static const char *cmd_about__examples(const char *noun)
+{
+    static const char *const rows[][2] = {
+        {"sandbox", "  abx sandbox create --timeout 10m\n  abx sandbox exec ID 'python3 --version'\n  abx sandbox kill ID\n"},
+        {"provider", "  abx provider list\n  abx provider install ./my-plugin\n  abx provider doctor demo\n"},
+        {"config", "  abx config explain\n  abx config set http_timeout 60\n"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (strcmp(rows[i][0], noun) == 0)
+            return rows[i][1];
+    BUG("a noun without examples");
+}
+
 static void cmd_about__noun(Buf *to, Arena *a, const ArgTable *table, const char *noun)
 {
-    buf_addf(to, "Usage: abx %s VERB [options] [--] [arguments]\n\nCommands:\n", noun);
+    buf_addf(to, "Usage: abx %s VERB [options] [--] [arguments]\n\nExamples:\n%s\nCommands:\n", noun,
+             cmd_about__examples(noun));
     cmd_about__commands(to, a, table, noun);
     buf_addf(to, "\n`abx help %s VERB` says more.\n", noun);
 }

@@ -226,8 +226,8 @@ static const ArgCommand commands__rows[] = {
      COMMANDS_OPTIONS(install), {{PLACE_ONE, true, "SOURCE"}}, cmd_install_add},
     {"provider", "update", NULL, "fetch plugins anew from where they came from",
      "Without ID every installed plugin; the first failure ends it. What is pinned\n"
-     "stays as it is: --ref moves the pin. A local plugin is installed again with\n"
-     "`install --force`.\n",
+     "stays as it is: --ref moves the pin (what that proves: `abx help provider\n"
+     "install`). A local plugin is installed again with `install --force`.\n",
      "  abx provider update --check\n"
      "  abx provider update demo --ref 7f095cbe30ac4c8a22abbb20945546185cd0151a\n",
      COMMANDS_OPTIONS(update), {{PLACE_MAYBE, false, "ID"}}, cmd_install_update},

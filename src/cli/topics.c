@@ -38,17 +38,26 @@ static const char topics__environment[] =
     "                           not see; theirs are ABX_<PROVIDER>_API_KEY\n"
     "  ABX_DEFAULT_TEMPLATE     the template of `sandbox create`\n"
     "  ABX_HTTP_TIMEOUT         seconds that one small request may take\n"
+    "What else `abx config list` shows is for other hosts, and for plugins that\n"
+    "inherit it.\n"
     "\n"
     "Read from the environment alone, never from a .env file:\n"
     "  ABX_HOME                 the home of abx instead of ~/.abx\n"
     "  ABX_CA_FILE              certificates to trust, as --ca-file\n"
-    "  ABX_PROVIDER_REGISTRY    the catalog that registry:ID is looked up in\n"
     "  SSL_CERT_FILE, SSL_CERT_DIR\n"
     "                           the same, where ABX_CA_FILE is not set\n"
+    "  ABX_PROVIDER_REGISTRY    the catalog that registry:ID is looked up in: the\n"
+    "                           path or the address of its index\n"
+    "  PATH                     where ssh and the programs of plugins are found\n"
+    "  HOME, SSH_AUTH_SOCK, SSH_AGENT_PID\n"
+    "                           for ssh, which fetches plugins from ssh addresses\n"
     "  ABX_ALLOW_CWD_ENV        1: as --allow-cwd-env\n"
     "\n"
     "An address from .env in the working directory is not used with a key from\n"
-    "elsewhere (E8012): such a file may come from a stranger.\n";
+    "elsewhere (E8012): such a file may come from a stranger.\n"
+    "\n"
+    "A plugin gets PATH, HOME, TMPDIR, TEMP, TMP, LANG, LC_*, and the variables that\n"
+    "its manifest names (`abx provider info ID`, receipt, env_passthrough).\n";
 
 static const char topics__output[] =
     "The result goes to standard output, everything else to standard error.\n"
