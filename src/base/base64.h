@@ -7,11 +7,11 @@
 
 #include "base/arena.h"
 
-ABX_SET Str base64_encode(Arena *a, Str bytes);         /* padded, in one line */
+ABX_FN Str base64_encode(Arena *a, Str bytes);         /* padded, in one line */
 
 /* Strict: padded to a multiple of four, no white space or line ends, and the
  * bits that no byte uses are zero, so that one content has one spelling. False
  * otherwise, *out is untouched then. */
-ABX_SET bool base64_decode(Arena *a, Str text, Str *out) ABX_CHECK;
+ABX_FN bool base64_decode(Arena *a, Str text, Str *out) ABX_CHECK;
 
 #endif

@@ -5,6 +5,6 @@
 #include "base/base.h"
 
 /* The instructions for SHA-1 and SHA-256, and SSE 4.1 with them. */
-ABX_SET bool cpu_has_sha(void);
+ABX_FN bool cpu_has_sha(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 
-ABX_SET Str  hex_encode(Arena *a, Str bytes);           /* lower case */
-ABX_SET bool hex_decode(Arena *a, Str text, Str *out) ABX_CHECK;   /* both cases; false: odd, or another character */
+ABX_FN Str  hex_encode(Arena *a, Str bytes);           /* lower case */
+ABX_FN bool hex_decode(Arena *a, Str text, Str *out) ABX_CHECK;   /* both cases; false: odd, or another character */
 
 #endif

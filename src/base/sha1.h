@@ -20,8 +20,8 @@ typedef struct Sha1 {
     unsigned char block[SHA1_BLOCK];    /* the n % 64 bytes that do not fill a block yet */
 } Sha1;
 
-ABX_SET Sha1 sha1_make(void);
-ABX_SET void sha1_add(Sha1 *s, Str bytes);
-ABX_SET void sha1_end(Sha1 *s, unsigned char out[static SHA1_SIZE]);    /* s is used up */
+ABX_FN Sha1 sha1_make(void);
+ABX_FN void sha1_add(Sha1 *s, Str bytes);
+ABX_FN void sha1_end(Sha1 *s, unsigned char out[static SHA1_SIZE]);    /* s is used up */
 
 #endif

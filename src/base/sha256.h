@@ -20,8 +20,8 @@ typedef struct Sha256 {
     unsigned char block[SHA256_BLOCK];  /* the n % 64 bytes that do not fill a block yet */
 } Sha256;
 
-ABX_SET Sha256 sha256_make(void);
-ABX_SET void   sha256_add(Sha256 *s, Str bytes);
-ABX_SET void   sha256_end(Sha256 *s, unsigned char out[static SHA256_SIZE]);    /* s is used up */
+ABX_FN Sha256 sha256_make(void);
+ABX_FN void   sha256_add(Sha256 *s, Str bytes);
+ABX_FN void   sha256_end(Sha256 *s, unsigned char out[static SHA256_SIZE]);    /* s is used up */
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-ABX_SET bool time_parse(Str s, int64_t *unix_ms) ABX_CHECK;
+ABX_FN bool time_parse(Str s, int64_t *unix_ms) ABX_CHECK;
 
 /* The Date of an HTTP message in its one current form (RFC 9110, 5.6.7):
  * "Mon, 30 Nov 2026 03:05:54 GMT". The day's name is not looked at. */
@@ -25,6 +25,6 @@ enum { TIME_SIZE = sizeof "2026-11-30T03:05:54.123Z" };
 
 /* UTC, "2026-11-30T03:05:54Z", or with milliseconds. False: outside the years
  * 0000 to 9999; *out is untouched then. */
-ABX_SET bool time_text(int64_t unix_ms, bool with_ms, char out[static TIME_SIZE]) ABX_CHECK;
+ABX_FN bool time_text(int64_t unix_ms, bool with_ms, char out[static TIME_SIZE]) ABX_CHECK;
 
 #endif

@@ -23,12 +23,12 @@ ABX_FN bool utf8_next(Str *s, uint32_t *c);
 /* How many bytes at the front of s are well-formed: s.n when all are. What is
  * cut in the middle of a character is not. */
 ABX_FN size_t utf8_good(Str s);
-ABX_SET bool  utf8_valid(Str s);
+ABX_FN bool  utf8_valid(Str s);
 
 /* White space as Unicode has it, with U+001C to U+001F, which Python counts
  * too; and s without any at both ends. */
-ABX_SET bool utf8_space(uint32_t c);
-ABX_SET Str  utf8_trim(Str s);
+ABX_FN bool utf8_space(uint32_t c);
+ABX_FN Str  utf8_trim(Str s);
 
 /* Write a character to out: how many bytes it took, 1 to 4. A surrogate, or
  * what is above U+10FFFF, is written as U+FFFD. */
@@ -36,7 +36,7 @@ ABX_FN size_t utf8_put(char out[static 4], uint32_t c);
 
 /* A copy in which what is ill-formed was replaced, with a NUL behind it. It
  * has at most three times the bytes. */
-ABX_SET Str  utf8_clean(Arena *a, Str s);
+ABX_FN Str  utf8_clean(Arena *a, Str s);
 ABX_FN  void utf8_add(Buf *to, Str s);
 
 #endif

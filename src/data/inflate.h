@@ -27,7 +27,7 @@ typedef enum InflateKind {
 } InflateKind;
 
 ABX_FN  Inflate *inflate_open(InflateKind kind);
-ABX_SET void     inflate_again(Inflate *z);         /* the next stream of the same kind */
+ABX_FN void     inflate_again(Inflate *z);         /* the next stream of the same kind */
 ABX_FN  void     inflate_close(Inflate *z);         /* NULL is fine */
 
 /* Inflates from *in into p; *n says how much came, also with STEP_DONE, and *in

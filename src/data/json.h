@@ -62,10 +62,10 @@ typedef struct Json {
 ABX_FN bool json_parse(Str text, Arena *a, const Json **out, Err *err) ABX_CHECK;
 
 ABX_FN const Json *json_get(const Json *object, const char *key);   /* NULL: not an object, or no such key */
-ABX_SET const Json *json_at(const Json *array, size_t i);           /* NULL: not an array, or past its end */
+ABX_FN const Json *json_at(const Json *array, size_t i);           /* NULL: not an array, or past its end */
 ABX_FN Str     json_str(const Json *v);                             /* empty, with p NULL, when it is no string */
 ABX_FN int64_t json_int(const Json *v, int64_t otherwise);          /* JSON_INT, or a whole JSON_REAL up to 2^53 */
-ABX_SET double json_real(const Json *v, double otherwise);          /* any number; infinite when it is too large */
+ABX_FN double json_real(const Json *v, double otherwise);          /* any number; infinite when it is too large */
 ABX_FN bool    json_bool(const Json *v, bool otherwise);
 ABX_FN size_t  json_count(const Json *v);                           /* members of an array or object; else 0 */
 
@@ -88,7 +88,7 @@ ABX_FN JsonOut json_out(Buf *to, JsonStyle style);
 ABX_FN void json_begin(JsonOut *w, char open);          /* '{' or '[' */
 ABX_FN void json_end(JsonOut *w, char close);           /* '}' or ']' */
 ABX_FN void json_key(JsonOut *w, const char *key);
-ABX_SET void json_key_str(JsonOut *w, Str key);          /* for keys that come from outside */
+ABX_FN void json_key_str(JsonOut *w, Str key);          /* for keys that come from outside */
 ABX_FN void json_put_str(JsonOut *w, Str s);
 ABX_FN void json_put_int(JsonOut *w, int64_t v);
 ABX_FN void json_put_bool(JsonOut *w, bool v);
@@ -97,17 +97,17 @@ ABX_FN void json_put(JsonOut *w, const Json *v);       /* a whole tree; numbers 
 
 /* As Python prints it: the fewest digits that read back as the same number,
  * always with a '.' or an exponent: 1.5, 100.0, 1e-05, 1e+16; NaN, Infinity. */
-ABX_SET void json_put_real(JsonOut *w, double v);
+ABX_FN void json_put_real(JsonOut *w, double v);
 
 /* The digits of an integer of any size, as they are. */
-ABX_SET void json_put_digits(JsonOut *w, Str digits);
+ABX_FN void json_put_digits(JsonOut *w, Str digits);
 
 /* A whole tree as Python prints it with sorted keys: names by code point at
  * every level, numbers as above. */
-ABX_SET void json_put_sorted(JsonOut *w, const Json *v);
+ABX_FN void json_put_sorted(JsonOut *w, const Json *v);
 
 /* The order of json_put_sorted(), for qsort() of `const Str *`; of equal ones
  * the earlier in memory first. */
-ABX_SET int  json_order(const void *left, const void *right);
+ABX_FN int  json_order(const void *left, const void *right);
 
 #endif

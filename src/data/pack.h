@@ -54,7 +54,7 @@ typedef struct Pack Pack;
 ABX_FN Pack *pack_open(ObjectHash hash, const PackStore *store, uint64_t bytes, uint64_t inflated);
 ABX_FN void  pack_free(Pack *p);                /* NULL is fine; the store is the caller's */
 
-ABX_SET size_t pack_count(const Pack *p);        /* objects that came so far */
+ABX_FN size_t pack_count(const Pack *p);        /* objects that came so far */
 
 /* STEP_MORE: all of it was used. STEP_DONE: that was the end, trailer checked.
  * STEP_ERR, E8010: ERR_INPUT or ERR_LIMIT, or what the store said. */

@@ -26,13 +26,13 @@ typedef struct Version {
 } Version;
 
 /* The whole text must be one; white space around it is allowed. */
-ABX_SET bool pep440_parse(Str text, Version *out) ABX_CHECK;
+ABX_FN bool pep440_parse(Str text, Version *out) ABX_CHECK;
 
 /* Negative, 0 or positive, as a sorts before, with or behind b. */
-ABX_SET int pep440_compare(const Version *a, const Version *b);
+ABX_FN int pep440_compare(const Version *a, const Version *b);
 
 /* Whether `have` satisfies every comparator of the list; an empty list is
  * satisfied. False: one of them is none, whatever the others say; *bad is it. */
-ABX_SET bool pep440_list(Str list, const Version *have, Arena scratch, bool *yes, Str *bad) ABX_CHECK;
+ABX_FN bool pep440_list(Str list, const Version *have, Arena scratch, bool *yes, Str *bad) ABX_CHECK;
 
 #endif

@@ -79,9 +79,9 @@ ABX_FN bool toml_parse(Str text, Arena *a, const Toml **out, Err *err) ABX_CHECK
 
 ABX_FN const Toml *toml_get(const Toml *table, const char *key);    /* NULL: no table, or no such key */
 ABX_FN const Toml *toml_get_str(const Toml *table, Str key);
-ABX_SET Str  toml_str(const Toml *v);                                /* p NULL when it is no string */
+ABX_FN Str  toml_str(const Toml *v);                                /* p NULL when it is no string */
 
 /* A byte position as line and column (from 1, columns in characters). */
-ABX_SET void toml_position(Str text, size_t at, size_t *line, size_t *column);
+ABX_FN void toml_position(Str text, size_t at, size_t *line, size_t *column);
 
 #endif

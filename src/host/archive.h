@@ -29,9 +29,9 @@ typedef struct ArchiveAsk {
 
 /* Sealed. False: E8010, `mismatch`, or what `bytes` said. The digest is looked at
  * first, so that a wrong file is called that. */
-ABX_SET bool archive_read(Source bytes, const ArchiveAsk *ask, Tree *out, Err *err) ABX_CHECK;
+ABX_FN bool archive_read(Source bytes, const ArchiveAsk *ask, Tree *out, Err *err) ABX_CHECK;
 
 /* The same of a local file; the error names it. */
-ABX_SET bool archive_file(const char *path, const ArchiveAsk *ask, Tree *out, Err *err) ABX_CHECK;
+ABX_FN bool archive_file(const char *path, const ArchiveAsk *ask, Tree *out, Err *err) ABX_CHECK;
 
 #endif

@@ -17,13 +17,13 @@
 
 /* The value of `commands` (not NULL); `kind_may` whether the plugin's kind may
  * have entries. False: E8014, the text begins with the key. */
-ABX_SET bool descriptor_check(const Toml *commands, bool kind_may, Arena scratch, Err *err) ABX_CHECK;
+ABX_FN bool descriptor_check(const Toml *commands, bool kind_may, Arena scratch, Err *err) ABX_CHECK;
 
 /* The checked entries as a JSON array, sorted by id, each with its keys in the
  * order of the specification. `commands` may be NULL: an empty array. */
-ABX_SET void descriptor_put(JsonOut *w, const Toml *commands, Arena scratch);
+ABX_FN void descriptor_put(JsonOut *w, const Toml *commands, Arena scratch);
 
 /* Any value as JSON, but dates, which have no word in it: null. */
-ABX_SET void descriptor_put_value(JsonOut *w, const Toml *v);
+ABX_FN void descriptor_put_value(JsonOut *w, const Toml *v);
 
 #endif

@@ -274,17 +274,3 @@ bool git_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, GitGot *o
     git__end(&g);
     return ok;
 }
-
-bool git_resolve(const SourceRef *ref, const SourceHost *host, Arena *a, Str *commit, Err *err)
-{
-    Git  g = {.ref = ref, .host = host, .a = arena_make(LIMIT_GIT_ARENA), .spool = spool_make(0, "/")};
-    char hex[OBJECT_HEX];
-    bool ok = git__begin(&g, err);
-
-    if (ok) {
-        object_id_hex(g.talk.hash, &g.commit, hex);
-        *commit = arena_str(a, str_from(hex));
-    }
-    git__end(&g);
-    return ok;
-}

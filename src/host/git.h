@@ -29,7 +29,4 @@ typedef struct GitGot {
  * cannot be proved. */
 ABX_FN bool git_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, GitGot *out, Err *err) ABX_CHECK;
 
-/* Only where a ref points: for `update --check`. */
-ABX_SET bool git_resolve(const SourceRef *ref, const SourceHost *host, Arena *a, Str *commit, Err *err) ABX_CHECK;
-
 #endif

@@ -59,24 +59,24 @@ typedef struct Manifest {
 } Manifest;
 
 /* `where` names the file in messages. */
-ABX_SET bool manifest_parse(Str text, Str where, Arena *a, Manifest *out, Err *err) ABX_CHECK;
+ABX_FN bool manifest_parse(Str text, Str where, Arena *a, Manifest *out, Err *err) ABX_CHECK;
 
 /* compat.requires against what this host answers for: `sdk` with the version of
  * the Python host that it stands for, `abx` with its own. False: E8013. */
-ABX_SET bool manifest_supported(const Manifest *m, Err *err) ABX_CHECK;
+ABX_FN bool manifest_supported(const Manifest *m, Err *err) ABX_CHECK;
 
 /* A provider id by 2.3. The names of the catalog are ids, too; that of the
  * built-in provider, which no plugin may have, is none. */
 ABX_FN bool manifest_is_id(Str id);
 
 /* "exec", "rest", "node" */
-ABX_SET Str manifest_kind_word(ManifestKind kind);
+ABX_FN Str manifest_kind_word(ManifestKind kind);
 
 /* The features in the order of the registry (2.5); its index, or -1. */
-ABX_SET int manifest_feature_rank(Str feature);
+ABX_FN int manifest_feature_rank(Str feature);
 
 /* The consent summary (1.3, `consented`): `sorted` as receipts hold it, else in
  * the order in which it is printed. */
-ABX_SET void manifest_consented(const Manifest *m, JsonOut *w, bool sorted);
+ABX_FN void manifest_consented(const Manifest *m, JsonOut *w, bool sorted);
 
 #endif

@@ -37,7 +37,7 @@ typedef struct SourceRef {
 } SourceRef;
 
 /* Short forms, classification, transport policy. E8010, E8012. */
-ABX_SET bool source_parse(const SourceAsk *ask, Arena *a, SourceRef *out, Err *err) ABX_CHECK;
+ABX_FN bool source_parse(const SourceAsk *ask, Arena *a, SourceRef *out, Err *err) ABX_CHECK;
 
 /* What fetching needs from this process. */
 typedef struct SourceHost {
@@ -60,7 +60,7 @@ typedef struct SourceGot {
 } SourceGot;
 
 /* All of it, in memory. E8010, E8012 (what cannot be proved), E8001 and E8002 (catalog). */
-ABX_SET bool source_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, SourceGot *out, Err *err) ABX_CHECK;
+ABX_FN bool source_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, SourceGot *out, Err *err) ABX_CHECK;
 
 /* A URL or source as it may be shown: without userinfo (a bare user of ssh
  * stays), without control characters. */

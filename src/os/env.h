@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 
-ABX_SET Str env_get(const char *name);              /* p NULL when it is not there */
+ABX_FN Str env_get(const char *name);              /* p NULL when it is not there */
 ABX_FN const char *const *env_all(void);            /* "NAME=value", NULL behind the last */
 
 /* The user's home folder: HOME, else what the system has for the user. p NULL

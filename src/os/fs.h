@@ -23,14 +23,14 @@
 ABX_FN bool fs_read(const char *path, Buf *to, Err *err) ABX_CHECK;
 
 /* A folder with mode 0700. One that is there already is good. */
-ABX_SET bool fs_make_dir(const char *path, Err *err) ABX_CHECK;
+ABX_FN bool fs_make_dir(const char *path, Err *err) ABX_CHECK;
 
 /* What a path leads to; links are followed. */
 typedef enum FsType { FS_NOTHING, FS_FILE, FS_FOLDER, FS_OTHER } FsType;
-ABX_SET FsType fs_type(const char *path);
+ABX_FN FsType fs_type(const char *path);
 
 /* The absolute path of what is there, with its links resolved. */
-ABX_SET bool fs_real(const char *path, Arena *a, Str *out, Err *err) ABX_CHECK;
+ABX_FN bool fs_real(const char *path, Arena *a, Str *out, Err *err) ABX_CHECK;
 
 typedef struct FsTemp {
     int   fd;           /* -1: closed */
