@@ -9,7 +9,7 @@ MKROOTS_UNITS := adler32 crc32 deflate trees zutil
 
 # What files of abx see of them.
 VENDOR_INC := -isystem $(B)/gen -isystem $(VSRC)/zlib
-VENDOR_OBJ := $(ZLIB_UNITS:%=$(B)/vendor/zlib/%.o)
+VENDOR_OBJ := $(ZLIB_UNITS:%=$(B)/vendor/zlib/%.o) $(B)/vendor/start.o
 VENDOR_LIB := $(B)/vendor/libvendor.a
 ifeq ($(TLS),none)
 VENDOR_GEN := $(VSRC)/.fetched-zlib
@@ -35,6 +35,12 @@ $(VSRC)/.fetched-zlib: vendor/pins vendor/fetch.sh
 
 $(B)/vendor/libvendor.a: $(VENDOR_OBJ)
 	@rm -f $@ && ar rcsD $@ $^
+
+# Only what is linked with musl asks for it (-e abx_start).
+$(B)/vendor/start.o: vendor/start.c $(B)/vendor.flags
+	@mkdir -p $(@D)
+	$(say) CC $@
+	$(Q)$(VCC) $(WARN) -c -o $@ $<
 
 # The generated units only include; what they include has not changed unless
 # .fetched has, and that rewrites them.

@@ -20,7 +20,7 @@ TLS = os.environ.get("ABX_TEST_TLS", "mbedtls") != "none"
 ET_DYN, EM_X86_64 = 3, 62
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_STACK, PT_GNU_RELRO = 1, 2, 3, 0x6474E551, 0x6474E552
 PF_X, PF_W = 1, 2
-DT_NEEDED, DT_TEXTREL, DT_BIND_NOW, DT_FLAGS, DT_FLAGS_1 = 1, 22, 24, 30, 0x6FFFFFFB
+DT_NEEDED, DT_RELASZ, DT_TEXTREL, DT_BIND_NOW, DT_FLAGS, DT_RELR, DT_FLAGS_1 = 1, 8, 22, 24, 30, 36, 0x6FFFFFFB
 DF_BIND_NOW, DF_1_NOW, DF_1_PIE = 8, 1, 0x08000000
 SHT_SYMTAB, SHT_NOTE = 2, 7
 
@@ -78,6 +78,11 @@ def test_nothing_is_writable_and_executable(elf):
     assert not stacks[0][1] & PF_X
     for kind, flags, *_ in elf.segments:
         assert kind != PT_LOAD or flags & (PF_W | PF_X) != (PF_W | PF_X)
+
+
+def test_pointers_in_data_are_relocated_from_the_packed_table(elf):
+    assert DT_RELR in elf.dynamic()
+    assert elf.dynamic().get(DT_RELASZ, [0]) == [0]
 
 
 def test_it_is_stripped_and_names_no_folder_of_this_machine(elf):
