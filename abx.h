@@ -463,9 +463,10 @@ typedef int abx_consent(void *ctx, const abx_plan *plan);
 
 typedef struct abx_install_options {
     const char *source;             /* a folder, an archive, OWNER/REPO, a git URL, registry:ID */
-    const char *ref;                /* git: what to fetch; a full commit id is a pin */
+    const char *ref;                /* git: what to fetch; a full commit id is a pin. It proves the content, not
+                                       that the commit is on a branch there, and is as strong as git's SHA-1 */
     const char *subdir;             /* the folder in it */
-    const char *sha256;             /* what tree_sha256 must be: a pin, too */
+    const char *sha256;             /* what tree_sha256 must be: the strong pin */
     const char *archive_sha256;     /* what the archive file must hash to */
     int         link;               /* do not copy: run it where it is */
     int         force;              /* replace what is installed under that id */

@@ -15,6 +15,7 @@ enum { CMD_CONSENT_ANSWER = 256 };      /* what is looked at of an answer */
 typedef struct CmdConsent {
     Arena *a;
     Buf    text;
+    bool   by_hash;     /* --sha256 was given; it holds, or nobody would be asked */
 } CmdConsent;
 
 /* "  label        text": what comes from outside is on one line, harmless. */
@@ -54,7 +55,7 @@ static void cmd_consent__origin(CmdConsent *c, const abx_plan *p)
 {
     const abx_source *s = &p->source;
     bool git = strcmp(s->type, "git") == 0;
-    bool by_commit = git && s->ref && s->commit && strcmp(s->ref, s->commit) == 0;
+    bool pinned = strcmp(p->trust, "pinned") == 0;
 
     if (s->path)
         cmd_consent__row(c, "from", str_from(s->path));
@@ -69,12 +70,13 @@ static void cmd_consent__origin(CmdConsent *c, const abx_plan *p)
     if (strcmp(p->trust, "link") == 0)
         cmd_consent__row(c, "trust", STR("link: nothing is copied and nothing checked; what lies there when it starts is "
                                          "what runs"));
-    else if (strcmp(p->trust, "pinned") == 0 && !by_commit)
+    else if (pinned && c->by_hash)
         cmd_consent__row(c, "trust", STR("pinned: every byte is what --sha256 says"));
-    else if (by_commit)
-        cmd_consent__row(c, "trust", STR("pinned: every byte is proved to be of that commit. It is not proved that the commit "
-                                         "belongs to a branch of that repository, and the proof is as strong as SHA-1; "
-                                         "tree_sha256 with --sha256 is the strong pin"));
+    else if (pinned)
+        cmd_consent__row(c, "trust", arena_fmt(c->a, "pinned: every byte is proved to be of that commit. It is not proved that "
+                                               "the commit belongs to a branch of that repository, and the proof is as strong "
+                                               "as %s; tree_sha256 with --sha256 is the strong pin",
+                                               s->commit && strlen(s->commit) == 64 ? "SHA-256" : "SHA-1"));
     else if (git)
         cmd_consent__row(c, "trust", arena_fmt(c->a, "unpinned: %s is that commit today and can be another tomorrow; to pin "
                                                "it, --ref and the commit", s->ref ? s->ref : "HEAD"));
@@ -251,7 +253,8 @@ int cmd_consent_ask(void *ctx, const abx_plan *plan)
 {
     Run       *r = ctx;
     Arena      a = arena_make(ARENA_COMMAND);
-    CmdConsent c = {.a = &a, .text = buf_make(LIMIT_DOCUMENT)};
+    CmdConsent c = {.a = &a, .text = buf_make(LIMIT_DOCUMENT),
+                    .by_hash = strcmp(r->args->command->verb, "install") == 0 && args_value(r->args, "sha256")};
     Str        answer = STR("");
 
     if (r->out.json)

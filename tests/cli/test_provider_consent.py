@@ -50,6 +50,29 @@ def test_as_json(abx, demo):
     assert ran.error["code"] == "E8012"
 
 
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
+def test_what_a_pin_proves_is_said(abx, demo, form):
+    def git(*words):
+        return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-C", str(demo), *words],
+                              check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q", f"--object-format={form}")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    words = ["provider", "install", f"file://{demo}", "--ref", git("rev-parse", "HEAD"), "--allow-insecure-transport"]
+
+    def trust(*more):
+        ran = abx(*words, *more)
+        assert ran.status == 2, ran
+        return next(line for line in ran.err.decode().splitlines() if line.lstrip().startswith("trust "))
+
+    said = trust()
+    assert "not proved that the commit belongs to a branch" in said and "--sha256 is the strong pin" in said
+    assert ("as strong as SHA-1;" in said) == (form == "sha1") and ("as strong as SHA-256;" in said) == (form == "sha256")
+    said = trust("--sha256", plugins.tree_digest(demo))
+    assert "every byte is what --sha256 says" in said and "as strong as" not in said
+
+
 def terminal(abx, args, typed, wait=b"[y/N] "):
     """Runs it on a terminal; types when the question came. Status and all that was shown."""
     leader, follower = pty.openpty()
