@@ -43,7 +43,8 @@ int agent_main(int argc, char **argv)
         if (!named && argc > 1 && strcmp(argv[1], p->word) == 0)
             return p->run(argc - 2, argv + 2);
     }
+    bool asked = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
     fputs("usage: abx agent serve [--host ADDRESS] [--port N]\n"
-          "       abx agent init [PROGRAM [ARGUMENT...] | -c SHELL-LINE]\n", stderr);
-    return 2;
+          "       abx agent init [PROGRAM [ARGUMENT...] | -c SHELL-LINE]\n", asked ? stdout : stderr);
+    return asked ? 0 : 2;
 }

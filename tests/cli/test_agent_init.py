@@ -140,5 +140,8 @@ def test_usage():
     for words in ([], ["nosuch"], ["serve", "--port"], ["serve", "--port", "x"], ["serve", "--port", "70000"], ["serve", "--nosuch", "1"]):
         done = subprocess.run([BINARY, "agent", *words], capture_output=True, timeout=20)
         assert done.returncode == 2 and done.stdout == b"" and b"usage: abx agent" in done.stderr
+    for word in ("--help", "-h"):
+        done = subprocess.run([BINARY, "agent", word], capture_output=True, timeout=20)
+        assert done.returncode == 0 and done.stderr == b"" and b"usage: abx agent" in done.stdout
     done = subprocess.run([BINARY, "agent", "serve", "--host", "nosuchhost", "--port", "0"], capture_output=True, timeout=20)
     assert done.returncode == 1 and b"nosuchhost" in done.stderr
