@@ -1,7 +1,7 @@
-"""The Install section of the seed, command by command, with a plugin shaped like
-the seed's: a catalog repository, the plugin in its folder `opensandbox`, started
-as `node provider.mjs`, pinned by commit. The repository is a local clone here,
-by file://; the same rows over https and ssh are in test_git_servers.py.
+"""The Install section of the record that abx is held to (the seed), command by
+command, with a plugin shaped like the one there: a catalog repository, the plugin
+in its folder `opensandbox`, started as `node provider.mjs`, pinned by commit. The
+repository is a local clone here, by file://; https and ssh are in test_git.py.
 
 The program that the plugin is written for is not needed: where there is no node,
 a one-line `node` that runs the same protocol in Python stands in for it, since
