@@ -148,6 +148,7 @@
 #define LIMIT_EPP_LINE      ((size_t)8 << 20)   /* one line, its line feed included: the protocol's own limit */
 #define LIMIT_EPP_HELD      ((size_t)16 << 20)  /* lines that belong to commands that nobody has asked about yet */
 #define LIMIT_EPP_STREAMS   256                 /* such commands */
+#define LIMIT_EPP_LIST      ((size_t)64 << 20)  /* a list of sandboxes, all pages: 200,000 of them */
 #define LIMIT_EPP_STDERR    ((size_t)64 << 10)  /* what is remembered of a plugin's stderr */
 #define LIMIT_EPP_SPOKEN    ((size_t)256 << 10) /* of a message of one that is looked at */
 #define LIMIT_EPP_VOICE     ((size_t)8 << 10)   /* and what is kept of it: more than an error holds */

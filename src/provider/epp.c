@@ -9,7 +9,10 @@
 #include "provider/epp_plugin.h"
 #include "provider/epp_record.h"
 
-enum { EPP_PAGE = 100 };        /* what the other hosts ask for when nobody says how many */
+enum {
+    EPP_PAGE = 100,             /* what the other hosts ask for when nobody says how many */
+    EPP_PAGES = 2000,           /* as many as of a server */
+};
 
 /* ---- opening ---- */
 
@@ -354,7 +357,17 @@ static bool epp__page(Epp *e, const EppQuery *q, Str cursor, Arena *a, ListPage 
     *next = json_str(more);
     /* A cursor that leads nowhere would lead there for ever. */
     out->more = next->n > 0 && !(list->count == 0 && str_eq(*next, cursor));
+    if (out->more && str_eq(*next, cursor))
+        return epp_call_bad(&e->calls, "sandbox.list", "next is where it began", err);
     return true;
+}
+
+/* So would one that is always another, and fill the memory on the way. */
+static bool epp__ends(Epp *e, int number, size_t bytes, Err *err)
+{
+    e->listed = (number > 1 ? e->listed : 0) + bytes;
+    return (number <= EPP_PAGES && e->listed <= LIMIT_EPP_LIST) ||
+           epp_call_bad(&e->calls, "sandbox.list", "there is no end to it", err);
 }
 
 static bool epp__list(Provider *p, const Pair *metadata, size_t metadata_count, int page, int64_t wanted, Arena *a,
@@ -373,7 +386,7 @@ static bool epp__list(Provider *p, const Pair *metadata, size_t metadata_count, 
     for (bool more = true; more; number++) {
         Str cursor = number > 1 ? str_from(e->cursor) : (Str){0};
         *a = kept;
-        if (!epp__page(e, &q, cursor, a, out, &next, d, err))
+        if (!epp__page(e, &q, cursor, a, out, &next, d, err) || !epp__ends(e, number, a->used - kept.used, err))
             return false;
         char *copy = mem_str(next);
         mem_free(e->cursor);

@@ -31,6 +31,7 @@ typedef struct Epp {
     size_t       known_next;
     char        *cursor;        /* of the next page of a list, */
     int          cursor_page;   /* which is this one */
+    size_t       listed;        /* bytes of the pages before */
 } Epp;
 
 /* What a person asks for (4.12). */

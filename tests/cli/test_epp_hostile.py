@@ -68,6 +68,10 @@ for line in sys.stdin:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         pid(subprocess.Popen(["sleep", "60"]).pid)
         say({"id": m["id"], "result": {"sandboxes": []}})
+    elif mode.startswith("endless"):
+        page = {"endless same": ("x", 1), "endless empty": (str(time.time()), 0), "endless full": (str(time.time()), 30000),
+                "endless one": (str(time.time()), 1)}[mode]
+        say({"id": m["id"], "result": {"sandboxes": [{"sandbox_id": "sb-1", "template": "t" * 99}] * page[1], "next": page[0]}})
     elif mode == "twice":
         say({"id": m["id"], "result": {"sandboxes": [{"sandbox_id": "sb-1"}]}})
         say({"id": m["id"], "result": {"sandboxes": [{"sandbox_id": "sb-2"}]}})
@@ -120,6 +124,10 @@ def alive(pid):
     ("dies in mid-frame", "E8020", "sent a line that is no message"),
     ("child holds stdout", "E8021", "exited unexpectedly (code 3)"),
     ("long line", "E8020", "sent a line of more than 8388608 bytes"),
+    ("endless same", "E8020", "answers sandbox.list wrongly: next is where it began"),
+    ("endless empty", "E8020", "answers sandbox.list wrongly: there is no end to it"),
+    ("endless one", "E8020", "answers sandbox.list wrongly: there is no end to it"),
+    ("endless full", "E8020", "answers sandbox.list wrongly: there is no end to it"),
     ("wrong shape", "E8020", "answers sandbox.list wrongly: sandboxes is no array"),
 ])
 def test_it_is_ended_named_and_explained(hostile, mode, code, text):
