@@ -598,8 +598,10 @@ bool store_undo(StoreLock *l, StoreChange *c, Err *err)
     if (!ok)
         return err_wrap(err, "the change could not be taken back; what was there before is in %s/%s",
                         l->store->root.p, c->old);
-    if (!c->rollback)
+    if (!c->rollback) {
         store__delete(l, c->old ? c->old : c->id);
+        store__forget(l, str_from(c->id));
+    }
     (void)folder_flush(l->root);
     return true;
 }

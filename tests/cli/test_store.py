@@ -129,3 +129,16 @@ def test_a_link_in_the_place_of_data_is_not_moved(store, to):
     for purge in ([], ["--purge"]):
         assert store.run("provider", "uninstall", "demo", *purge).status == 0
         assert (shared / "state").read_text() == "kept"
+
+
+def test_what_does_not_start_leaves_nothing(store):
+    def files():
+        return sorted(p.name for p in (store.root / ".files").iterdir())
+
+    write_plugin(store.home.parent / "v9", "9", "exit 1\n")
+    assert store.run(*install(store, 9)).status == 1
+    assert files() == [] and store.state() == "absent"
+    assert store.run(*install(store, 1)).status == 0
+    before = files()
+    assert store.run(*install(store, 9, "--force")).status == 1
+    assert files() == before and store.state() == "1"
