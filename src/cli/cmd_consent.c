@@ -30,6 +30,21 @@ static void cmd_consent__row(CmdConsent *c, const char *label, Str text)
     buf_addc(&c->text, '\n');
 }
 
+/* One behind the other, whole: a "%.*s" of STR_ARG() ends after 4096 bytes, and
+ * what a person agrees to must not have an end that is not shown. */
+static Str cmd_consent__join(CmdConsent *c, const Str *parts, size_t n)
+{
+    Buf b = buf_make(2 * LIMIT_CONSENT);
+
+    for (size_t i = 0; i < n; i++)
+        buf_add(&b, parts[i]);
+    Str out = arena_str(c->a, buf_str(&b));
+    buf_free(&b);
+    return out;
+}
+#define CMD_CONSENT_JOIN(c, ...) \
+    cmd_consent__join((c), (const Str[]){__VA_ARGS__}, sizeof (Str[]){__VA_ARGS__} / sizeof (Str))
+
 /* Words behind a comma, or, of a command line, behind a blank and quoted where
  * they could be mistaken for two. */
 static Str cmd_consent__words(CmdConsent *c, abx_strings s, bool command)
@@ -38,7 +53,7 @@ static Str cmd_consent__words(CmdConsent *c, abx_strings s, bool command)
 
     for (size_t i = 0; i < s.n; i++) {
         Str  word = str_from(s.v[i]);
-        bool quote = command && (!word.n || str_has(word, ' ') || str_has(word, '"'));
+        bool quote = command && (!word.n || str_has(word, ' ') || str_has(word, '\t') || str_has(word, '"'));
         buf_add(&b, i == 0 ? STR("") : command ? STR(" ") : STR(", "));
         buf_add(&b, quote ? STR("\"") : STR(""));
         buf_add(&b, word);
@@ -108,14 +123,14 @@ static Str cmd_consent__fields(CmdConsent *c, const abx_plan *p, bool secret)
 
 static Str cmd_consent__said(CmdConsent *c, const char *head, abx_strings s)
 {
-    return arena_fmt(c->a, "%s%.*s", head, STR_ARG(cmd_consent__words(c, s, false)));
+    return CMD_CONSENT_JOIN(c, str_from(head), cmd_consent__words(c, s, false));
 }
 
 static void cmd_consent__rights(CmdConsent *c, const abx_plan *p)
 {
     Str command = cmd_consent__words(c, p->runtime, true);
 
-    cmd_consent__row(c, "runs", arena_fmt(c->a, "%.*s (kind %s)", STR_ARG(command), p->kind));
+    cmd_consent__row(c, "runs", CMD_CONSENT_JOIN(c, command, STR(" (kind "), str_from(p->kind), STR(")")));
     cmd_consent__row(c, "", STR("with your rights: its environment and its folder are its own, but nothing confines it"));
     cmd_consent__row(c, "it says", p->filesystem.n ? cmd_consent__said(c, "it reads ", p->filesystem)
                                                    : STR("it reads no files"));
@@ -167,8 +182,10 @@ static void cmd_consent__more(CmdConsent *c, const Json *of, const Json *than, c
 {
     for (size_t i = 0; i < json_count(of); i++) {
         Str word = cmd_consent__word(c, &of->items[i]);
-        if (!cmd_consent__holds(c, than, word))
-            buf_addf(to, "%s%c%.*s", to->n ? ", " : "", sign, STR_ARG(word));
+        if (cmd_consent__holds(c, than, word))
+            continue;
+        buf_addf(to, "%s%c", to->n ? ", " : "", sign);
+        buf_add(to, word);
     }
 }
 
@@ -179,7 +196,7 @@ static bool cmd_consent__is_list(const Json *v)
 
 static void cmd_consent__change(CmdConsent *c, Str what, const Json *was, const Json *is)
 {
-    Buf b = buf_make(LIMIT_CONSENT);
+    Buf b = buf_make(4 * LIMIT_CONSENT);
 
     if (is && is->type == JSON_OBJECT) {
         for (size_t i = 0; i < is->count; i++)
@@ -195,10 +212,10 @@ static void cmd_consent__change(CmdConsent *c, Str what, const Json *was, const 
         Str before = was ? cmd_consent__word(c, was) : STR("nothing");
         Str now = is ? cmd_consent__word(c, is) : STR("nothing");
         if (!str_eq(before, now))
-            buf_addf(&b, "%.*s -> %.*s", STR_ARG(before), STR_ARG(now));
+            buf_add(&b, CMD_CONSENT_JOIN(c, before, STR(" -> "), now));
     }
     if (b.n)
-        cmd_consent__row(c, "", arena_fmt(c->a, "%.*s: %.*s", STR_ARG(what), STR_ARG(buf_str(&b))));
+        cmd_consent__row(c, "", CMD_CONSENT_JOIN(c, what, STR(": "), buf_str(&b)));
     buf_free(&b);
 }
 

@@ -164,3 +164,16 @@ def test_nothing_ran_before_the_answer(abx, tmp_path):
     assert abx("provider", "install", str(spy)).status == 2
     assert not (tmp_path / "ran").exists() and not (abx.home / ".abx/providers/demo").exists()
     assert abx("provider", "install", str(spy), "--yes").status == 0 and (tmp_path / "ran").exists()
+
+
+def test_nothing_is_hidden_by_length(abx, demo):
+    """What stands behind a long blank is shown, of the command, of a list and of what changes."""
+    folder = plugins.plugin(abx.home / "long", command='["python3", "./plugin.py", "%sLAST-WORD"]' % (" " * 5000),
+                            network='["%sLAST-HOST"]' % (" " * 5000))
+    for force in ([], ["--force"]):
+        if force:
+            assert abx("provider", "install", demo, "--yes").status == 0
+        ran = abx("provider", "install", str(folder), *force)
+        assert ran.status == 2
+        for word in (b"LAST-WORD", b"LAST-HOST"):
+            assert ran.err.count(word) == 1 + len(force), ran.err[-500:]
