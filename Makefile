@@ -253,8 +253,11 @@ check-headers: $(GEN) need-clang
 	@for x in "c -std=c11" "c++ -std=c++11"; do \
 	  $(CLANG) -x $$x -Wall -Wextra -Wpedantic -Werror -fsyntax-only abx.h || exit 1; done
 
+# Most of these tests wait more than they work, so several run at once; those
+# of one file stay together, for they share servers.
+CLI_SPREAD ?= -n 4 --dist loadfile
 cli: all need-pytest
-	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider tests/cli
+	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider $(CLI_SPREAD) tests/cli
 
 # --- the real thing, measurements, the long run ------------------------------
 .PHONY: e2e bench demo nightly

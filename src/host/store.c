@@ -147,7 +147,8 @@ bool store_data(const Store *s, Str id, const char **path, Err *err)
         store__heal(s, id);
     if (mkdir(data, 0700) != 0 && errno != EEXIST)
         return err_sys(err, errno, E8010, "cannot make the folder %s", data);
-    (void)chmod(data, 0700);
+    if (lstat(data, &st) == 0 && S_ISDIR(st.st_mode))   /* what a link leads to may not be ours: /tmp, say */
+        (void)chmod(data, 0700);
     if (stat(data, &st) != 0 || !S_ISDIR(st.st_mode))
         return err_set(err, ERR_SYSTEM, E8010, "%s is not a folder", data);
     *path = data;
@@ -388,7 +389,9 @@ bool store_lock(const Store *s, int cancel_fd, StoreLock *out, Err *err)
     l.root = store__root(s);
     if (l.root < 0)
         return err_sys(err, errno, E8010, "cannot open the folder %s", s->root.p);
-    (void)fchmod(l.root, 0700);
+    struct stat st;
+    if (lstat(s->root.p, &st) == 0 && S_ISDIR(st.st_mode))      /* what a link leads to may not be ours */
+        (void)fchmod(l.root, 0700);
     if (!lock_take(l.root, ".lock", s->root.p, cancel_fd, clock_after(LIMIT_STORE_LOCK_MS), &l.lock, err)) {
         close(l.root);
         return false;

@@ -142,3 +142,19 @@ def test_what_does_not_start_leaves_nothing(store):
     before = files()
     assert store.run(*install(store, 9, "--force")).status == 1
     assert files() == before and store.state() == "1"
+def test_the_mode_of_what_a_link_leads_to_is_left_alone(store, tmp_path):
+    """A link in the place of the store or of `data` may lead to /tmp."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    assert store.run(*install(store, 1)).status == 0
+    data = store.root / "demo/data"
+    if data.exists():
+        data.rmdir()
+    data.symlink_to(shared)
+    store.run("provider", "doctor", "demo")
+    assert shared.stat().st_mode & 0o7777 == 0o1777
+    store.root.rename(tmp_path / "aside")
+    store.root.symlink_to(shared)
+    store.run(*install(store, 1))
+    assert shared.stat().st_mode & 0o7777 == 0o1777
