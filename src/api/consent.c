@@ -10,7 +10,7 @@ static const char *consent__maybe(Str s, Arena *a)
     return s.n ? arena_cstr(a, s) : NULL;
 }
 
-static abx_strings consent__strings(ManifestStrs s, Arena *a)
+static abx_strings consent__strings(Strs s, Arena *a)
 {
     return plugins_strings(s.v, s.n, a);
 }

@@ -226,7 +226,7 @@ const abx_field *details_fields(const Manifest *m, Arena *a)
     return out;
 }
 
-static abx_strings details__words(ManifestStrs s, Arena *a, bool sorted)
+static abx_strings details__words(Strs s, Arena *a, bool sorted)
 {
     abx_strings out = plugins_strings(s.v, s.n, a);
 

@@ -29,7 +29,7 @@ static abx_provider providers__compiled(const RegistryRow *row, Arena *a)
 }
 
 /* In the order of the registry, whatever order the manifest has. */
-static const char *const *providers__features(ManifestStrs s, Arena *a)
+static const char *const *providers__features(Strs s, Arena *a)
 {
     const char **v = arena_array(a, s.n, sizeof *v);
 

@@ -2,15 +2,21 @@
 
 #include "base/num.h"
 
-Str hex_encode(Arena *a, Str bytes)
+void hex_write(Str bytes, char *to)
 {
     static const char digits[] = "0123456789abcdef";
-    char *p = arena_alloc(a, 2 * bytes.n + 1);
 
     for (size_t i = 0; i < bytes.n; i++) {
-        p[2 * i] = digits[(unsigned char)bytes.p[i] >> 4];
-        p[2 * i + 1] = digits[bytes.p[i] & 15];
+        to[2 * i] = digits[(unsigned char)bytes.p[i] >> 4];
+        to[2 * i + 1] = digits[bytes.p[i] & 15];
     }
+}
+
+Str hex_encode(Arena *a, Str bytes)
+{
+    char *p = arena_alloc(a, 2 * bytes.n + 1);
+
+    hex_write(bytes, p);
     return (Str){p, 2 * bytes.n};
 }
 

@@ -76,6 +76,19 @@ bool str_cut(Str *rest, char c, Str *head)
     return true;
 }
 
+int str_order(Str a, Str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int    d = n ? memcmp(a.p, b.p, n) : 0;
+
+    return d ? d : (a.n > b.n) - (a.n < b.n);
+}
+
+int str_by_bytes(const void *a, const void *b)
+{
+    return str_order(*(const Str *)a, *(const Str *)b);
+}
+
 bool str_has_control(Str s)
 {
     for (size_t i = 0; i < s.n; i++)

@@ -20,6 +20,11 @@ ABX_FN size_t str_find(Str s, char c);
  * was exhausted before: its p is NULL then. An empty field at the end counts. */
 ABX_FN bool str_cut(Str *rest, char c, Str *head);
 
+/* Less than, equal to or greater than 0, as a comes before b in byte order: of
+ * two of which one begins the other, the shorter first. */
+ABX_FN int str_order(Str a, Str b);
+ABX_FN int str_by_bytes(const void *a, const void *b);      /* the same of two Strs, for qsort() */
+
 /* A control character (C0 or DEL) is in it. */
 ABX_FN bool str_has_control(Str s);
 

@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 
-enum { CLEAN_SECRET_CHARS = 4, CLEAN_ESC = 0x1b, CLEAN_BEL = 0x07 };
+enum { CLEAN_SECRET_CHARS = 4, CLEAN_PATH = 500, CLEAN_ESC = 0x1b, CLEAN_BEL = 0x07 };
 
 /* The length of a CSI sequence without its ESC [, 0 when it is none. */
 static size_t clean__csi(Str s)
@@ -122,4 +122,10 @@ Str clean_message(Str text, const Str *secrets, size_t n, Arena *a)
         if (line[i] == '\n' || line[i] == '\t')
             line[i] = ' ';
     return (Str){line, clean.n};
+}
+
+Str clean_path(Str path, Arena *a)
+{
+    path.n = path.n < CLEAN_PATH ? path.n : CLEAN_PATH;
+    return clean_message(path, NULL, 0, a);
 }

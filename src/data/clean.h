@@ -21,4 +21,8 @@ ABX_SET Str clean_text(Str text, const Str *secrets, size_t n, Arena *a);
  * characters. */
 ABX_FN Str clean_message(Str text, const Str *secrets, size_t n, Arena *a);
 
+/* A path or a name for a message: the same of its first 500 bytes. Takes at
+ * most 4 KB of the arena. */
+ABX_FN Str clean_path(Str path, Arena *a);
+
 #endif

@@ -201,21 +201,13 @@ typedef struct DotenvFill {
     bool         outside;
 } DotenvFill;
 
-static int dotenv__order(Str a, Str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int    d = n ? memcmp(a.p, b.p, n) : 0;
-
-    return d ? d : (a.n > b.n) - (a.n < b.n);
-}
-
 static const DotenvEntry *dotenv__find(const DotenvEntry *v, size_t n, Str key)
 {
     size_t from = 0;
 
     while (n) {
         size_t half = n / 2;
-        int    d = dotenv__order(key, v[from + half].key);
+        int    d = str_order(key, v[from + half].key);
         if (d == 0)
             return &v[from + half];
         if (d > 0) {
@@ -299,7 +291,7 @@ static int dotenv__by_key(const void *left, const void *right)
 {
     const DotenvLine *a = *(const DotenvLine *const *)left, *b = *(const DotenvLine *const *)right;
 
-    return dotenv__order(a->key, b->key);
+    return str_order(a->key, b->key);
 }
 
 /* Number the distinct keys in their order: how many there are. */

@@ -284,10 +284,8 @@ static void json__build_number(JsonBuild *b, Json *v)
 int json_order(const void *left, const void *right)
 {
     const Str *a = *(const Str *const *)left, *b = *(const Str *const *)right;
-    int        d = memcmp(a->p, b->p, a->n < b->n ? a->n : b->n);
+    int        d = str_order(*a, *b);
 
-    if (d == 0 && a->n != b->n)
-        d = a->n < b->n ? -1 : 1;
     return d ? d : a < b ? -1 : a > b;
 }
 

@@ -1,5 +1,6 @@
 #include "data/object.h"
 
+#include "base/hex.h"
 #include "base/num.h"
 #include "base/str.h"
 #include <stdio.h>
@@ -29,8 +30,10 @@ bool object_id_read(ObjectHash hash, Str hex, ObjectId *out)
 
 void object_id_hex(ObjectHash hash, const ObjectId *id, char hex[static OBJECT_HEX])
 {
-    for (size_t i = 0; i < object_id_size(hash); i++)
-        snprintf(hex + 2 * i, 3, "%02x", id->b[i]);
+    size_t n = object_id_size(hash);
+
+    hex_write((Str){(const char *)id->b, n}, hex);
+    hex[2 * n] = '\0';
 }
 
 int object_id_cmp(const ObjectId *a, const ObjectId *b)

@@ -7,6 +7,7 @@
 #include "data/json.h"
 #include "host/archive.h"
 #include "host/fetch.h"
+#include "host/treefs.h"
 #include "net/url.h"
 #include "os/fs.h"
 
@@ -96,7 +97,7 @@ static bool catalog__open(Catalog *c, const SourceHost *host, Arena *a, Err *err
     if (ok && c->index->type != JSON_OBJECT)
         ok = err_set(err, ERR_INPUT, E8010, "it is no JSON object");
     buf_free(&text);
-    return ok || err_wrap(err, "the catalog %.*s", STR_ARG(source_shown(c->location, a)));
+    return ok || err_wrap(err, "the catalog %s", source_shown(c->location, a).p);
 }
 
 static bool catalog__find(const Catalog *c, Str id, Arena *a, CatalogRow *out, Err *err)
@@ -110,8 +111,8 @@ static bool catalog__find(const Catalog *c, Str id, Arena *a, CatalogRow *out, E
         *out = (CatalogRow){id, json_str(json_get(row, "version")), json_str(json_get(row, "url")), json_str(json_get(row, "sha256"))};
         return true;
     }
-    err_set(err, ERR_NOT_FOUND, E8001, "The catalog has no provider '%.*s'", STR_ARG(clean_message(id, NULL, 0, a)));
-    return err_hint(err, "The catalog is %.*s.", STR_ARG(source_shown(c->location, a)));
+    err_set(err, ERR_NOT_FOUND, E8001, "The catalog has no provider '%s'", clean_message(id, NULL, 0, a).p);
+    return err_hint(err, "The catalog is %s.", source_shown(c->location, a).p);
 }
 
 /* --- what a row names ---------------------------------------------------------------- */
@@ -150,8 +151,8 @@ static bool catalog__folder(Str at, const SourceRef *ref, Arena *a, SourceGot *o
     bool there = !memchr(at.p, 0, at.n) && fs_type(arena_cstr(a, at)) == FS_FOLDER;
 
     if (!there)
-        return err_set(err, ERR_INPUT, E8002, "%.*s is no folder; archives come over https",
-                       STR_ARG(clean_message(at, NULL, 0, a)));
+        return err_set(err, ERR_INPUT, E8002, "%s is no folder; archives come over https",
+                       clean_message(at, NULL, 0, a).p);
     if (ref->archive_sha256.n)
         return err_set(err, ERR_USAGE, E8010, "the catalog names a folder, and --archive-sha256 is for archives");
     if (!fs_real(arena_cstr(a, at), a, &path, err)) {
@@ -160,7 +161,7 @@ static bool catalog__folder(Str at, const SourceRef *ref, Arena *a, SourceGot *o
     }
     if (ref->subdir.n)
         path = arena_fmt(a, "%s/%.*s", path.p, STR_ARG(ref->subdir));
-    return tree_read(path.p, &out->tree, err);
+    return treefs_read(path.p, &out->tree, err);
 }
 
 static bool catalog__archive(Str at, const CatalogRow *row, const SourceRef *ref, const SourceHost *host, SourceGot *out, Err *err)
@@ -205,7 +206,7 @@ bool catalog_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, Sourc
     if (!catalog__open(&c, host, a, err) || !catalog__find(&c, ref->location, a, &row, err))
         return false;
     if (!catalog__materialise(&c, &row, ref, host, a, out, err))
-        return err_wrap(err, "registry:%.*s", STR_ARG(clean_message(ref->location, NULL, 0, a)));
+        return err_wrap(err, "registry:%s", clean_message(ref->location, NULL, 0, a).p);
     out->source = (ReceiptSource){.type = RECEIPT_CATALOG, .id = row.id, .registry = c.location, .archive_sha256 = row.sha256};
     out->catalog_id = row.id;
     out->row_version = row.version;

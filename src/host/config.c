@@ -9,7 +9,6 @@
 #include "host/vet.h"
 #include "os/env.h"
 #include "os/fs.h"
-#include <stdio.h>
 
 struct Config {
     ConfigInput in;
@@ -311,17 +310,22 @@ static void config__notice(const Config *c, Arena scratch, const char *text)
 
 static void config__load_toml(Config *c, Arena *a)
 {
-    unsigned long line, column;
-    int           told = 0;
-    Err           err;
+    Str line, column, what;
+    Err err;
 
     if (!c->in.toml.text.p || toml_parse(c->in.toml.text, a, &c->toml, &err))
         return;
     /* The place as every tool writes it: FILE:LINE:COLUMN: what. */
-    if (sscanf(err.text, "line %lu, column %lu: %n", &line, &column, &told) == 2 && told)
-        config__notice(c, *a, arena_fmt(a, "%.*s:%lu:%lu: %s", STR_ARG(c->in.toml.path), line, column, err.text + told).p);
-    else
+    what = str_from(err.text);
+    if (str_starts(what, STR("line ")) && str_cut(&what, ',', &line) && str_cut(&what, ':', &column) &&
+        str_starts(column, STR(" column "))) {
+        str_skip(&line, sizeof "line " - 1);
+        str_skip(&column, sizeof " column " - 1);
+        config__notice(c, *a, arena_fmt(a, "%.*s:%.*s:%.*s:%.*s", STR_ARG(c->in.toml.path), STR_ARG(line), STR_ARG(column),
+                                        STR_ARG(what)).p);
+    } else {
         config__notice(c, *a, arena_fmt(a, "%.*s: %s", STR_ARG(c->in.toml.path), err.text).p);
+    }
 }
 
 Config *config_load(const ConfigInput *in, Arena *a)

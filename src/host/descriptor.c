@@ -221,10 +221,7 @@ bool descriptor_check(const Toml *commands, bool kind_may, Arena scratch, Err *e
 
 static int descriptor__by_id(const void *left, const void *right)
 {
-    Str a = toml_str(toml_get(*(const Toml *const *)left, "id")), b = toml_str(toml_get(*(const Toml *const *)right, "id"));
-    int d = memcmp(a.p, b.p, a.n < b.n ? a.n : b.n);
-
-    return d ? d : (a.n > b.n) - (a.n < b.n);
+    return str_order(toml_str(toml_get(*(const Toml *const *)left, "id")), toml_str(toml_get(*(const Toml *const *)right, "id")));
 }
 
 void descriptor_put(JsonOut *w, const Toml *commands, Arena scratch)

@@ -16,9 +16,7 @@ struct Fetch {
     int64_t   total;
 };
 
-/* What the connection says becomes the failure of a source; but that this
- * program has no TLS stays what it is, and so does an interruption. */
-static bool fetch__failed(Err *err)
+bool fetch_failed(Err *err)
 {
     bool no_tls = false;
 
@@ -47,7 +45,7 @@ static bool fetch__get(Fetch *d, Err *err)
 
     client_close(d->x);
     d->x = NULL;
-    return client_open(d->client, &r, &d->x, err) || fetch__failed(err);
+    return client_open(d->client, &r, &d->x, err) || fetch_failed(err);
 }
 
 static bool fetch__is_redirect(int status)
@@ -72,7 +70,7 @@ static bool fetch__next(Fetch *d, bool *follow, Err *err)
     }
     if (!usable) {
         err_wrap(err, "the server redirects elsewhere");
-        return fetch__failed(err);
+        return fetch_failed(err);
     }
     if (d->url.tls && !next.tls)
         return err_set(err, ERR_DENIED, E8010, "the server redirects from https to http");
@@ -108,7 +106,7 @@ bool fetch_open(const FetchAsk *ask, const SourceHost *host, Fetch **out, Err *e
         .trace = host->trace, .trace_ctx = host->trace_ctx,
     });
     if (!url_parse(ask->url, &d->own, &d->url, err)) {
-        fetch__failed(err);
+        fetch_failed(err);
     } else if (fetch__begin(d, err)) {
         *out = d;
         return true;
@@ -129,7 +127,7 @@ static bool fetch__read(void *ctx, char *p, size_t cap, size_t *n, Err *err)
     Fetch *d = ctx;
 
     if (!client_read(d->x, p, cap, n, d->deadline, err)) {
-        fetch__failed(err);
+        fetch_failed(err);
         return fetch__named(d, err);
     }
     d->total += (int64_t)*n;

@@ -39,8 +39,8 @@ static bool git__ref(Str ref, Err *err)
         return true;
     scratch = arena_make(8 << 10);
     ref.n = ref.n < GIT_REF_MOST ? ref.n : GIT_REF_MOST;
-    err_set(err, ERR_USAGE, E8010, "'%.*s' is no name of a branch, tag or commit",
-            STR_ARG(clean_message(ref, NULL, 0, &scratch)));
+    err_set(err, ERR_USAGE, E8010, "'%s' is no name of a branch, tag or commit",
+            clean_message(ref, NULL, 0, &scratch).p);
     arena_free(&scratch);
     return false;
 }
@@ -206,7 +206,7 @@ static bool git__lacks(const Git *g, Err *err)
     scratch = arena_make(8 << 10);
     Str path = g->files.v[i].path;
     path.n = path.n < 500 ? path.n : 500;
-    err_set(err, ERR_INPUT, E8010, "the git server did not send the file %.*s", STR_ARG(clean_message(path, NULL, 0, &scratch)));
+    err_set(err, ERR_INPUT, E8010, "the git server did not send the file %s", clean_message(path, NULL, 0, &scratch).p);
     arena_free(&scratch);
     return false;
 }

@@ -6,13 +6,6 @@
 #include "data/clean.h"
 #include <stdlib.h>
 
-/* A path as it may be shown. */
-static Str gitfiles__shown(Str path, Arena *scratch)
-{
-    path.n = path.n < 500 ? path.n : 500;
-    return clean_message(path, NULL, 0, scratch);
-}
-
 /* --- objects of the pack ---------------------------------------------------------- */
 
 /* The content of an object, to be freed: of this type, at most so large, and
@@ -54,7 +47,7 @@ static bool gitfiles__unsafe(Str path, const char *what, Err *err)
 {
     Arena scratch = arena_make(8 << 10);
 
-    err_set(err, ERR_DENIED, E8010, "unsafe entry %.*s: %s", STR_ARG(gitfiles__shown(path, &scratch)), what);
+    err_set(err, ERR_DENIED, E8010, "unsafe entry %s: %s", clean_path(path, &scratch).p, what);
     arena_free(&scratch);
     return false;
 }
@@ -115,7 +108,7 @@ static bool gitfiles__folder(GitFiles *f, Pack *pack, const GitFolder *in, GitFo
     mem_free(p);
     if (ok && step == STEP_ERR && in->path.n) {
         scratch = arena_make(8 << 10);
-        err_wrap(err, "%.*s", STR_ARG(gitfiles__shown(in->path, &scratch)));
+        err_wrap(err, "%s", clean_path(in->path, &scratch).p);
         arena_free(&scratch);
     }
     return ok && step == STEP_MORE;
@@ -140,7 +133,7 @@ static bool gitfiles__enter(GitFiles *f, Pack *pack, Str name, ObjectId *id, Err
         *id = e.id;
     else if (step == STEP_MORE) {
         Arena scratch = arena_make(8 << 10);
-        err_set(err, ERR_NOT_FOUND, E8010, "the commit has no folder '%.*s'", STR_ARG(gitfiles__shown(f->subdir, &scratch)));
+        err_set(err, ERR_NOT_FOUND, E8010, "the commit has no folder '%s'", clean_path(f->subdir, &scratch).p);
         arena_free(&scratch);
     }
     return found;

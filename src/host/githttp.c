@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "data/clean.h"
+#include "host/fetch.h"
 #include "net/dial.h"
 #include "os/poll.h"
 
@@ -20,20 +21,6 @@ typedef struct GitHttp {
     char      in[LIMIT_COPY_BLOCK];
 } GitHttp;
 
-/* What the connection says becomes the failure of a source; but that this
- * program has no TLS stays what it is, and so does an interruption. */
-static bool githttp__failed(Err *err)
-{
-    bool no_tls = false;
-
-#ifdef ABX_TLS_NONE
-    no_tls = err->code == E5001;
-#endif
-    if (err->kind != ERR_CANCELLED && !no_tls)
-        err->code = E8010;
-    return false;
-}
-
 /* --- what is no answer of git's ------------------------------------------------- */
 
 static bool githttp__redirect(const GitHttp *h, Err *err)
@@ -48,8 +35,8 @@ static bool githttp__redirect(const GitHttp *h, Err *err)
     if (str_ends(to, STR("/info/refs")))
         to.n -= sizeof "/info/refs" - 1;
     if (to.n && to.n < 2048)
-        err_hint(err, "Redirects are not followed. It names %.*s; if you trust that, use its URL.",
-                 STR_ARG(source_shown(to, &scratch)));
+        err_hint(err, "Redirects are not followed. It names %s; if you trust that, use its URL.",
+                 source_shown(to, &scratch).p);
     arena_free(&scratch);
     return false;
 }
@@ -102,7 +89,7 @@ static bool githttp__ask(GitHttp *h, ClientRequest *r, const char *kind, Err *er
     h->deadline = r->deadline = clock_after(LIMIT_GIT_MS);
     r->idle_ms = LIMIT_GIT_SILENCE_MS;
     if (!client_open(h->client, r, &h->x, err))
-        return githttp__failed(err);
+        return fetch_failed(err);
     int status = client_status(h->x);
     if (status >= 300 && status < 400)
         return githttp__redirect(h, err);
@@ -160,7 +147,7 @@ static bool githttp__read(GitLink *l, Str *piece, Err *err)
     size_t   n;
 
     if (!client_read(h->x, h->in, sizeof h->in, &n, h->deadline, err))
-        return githttp__failed(err);
+        return fetch_failed(err);
     h->any = h->any || n > 0;
     *piece = (Str){h->in, n};
     return true;
@@ -206,7 +193,7 @@ static bool githttp__start(GitHttp *h, Str url, const SourceHost *host, Err *err
     while (url.n && url.p[url.n - 1] == '/')
         url.n--;
     if (!url_parse(url, &h->own, &h->url, err))
-        return githttp__failed(err);
+        return fetch_failed(err);
     if (h->url.query.p)
         return err_set(err, ERR_USAGE, E8010, "a repository's URL with a query is not supported");
     h->dialer = dial_make(host->ca_file);

@@ -25,7 +25,7 @@ bool gitlink_open(Str url, const SourceHost *host, GitLink **out, Err *err)
     else if (!memmem(url.p, url.n, "://", 3) && str_has(url, ':'))
         ok = gitpipe_scp(url, host, out, err);
     else {
-        err_set(err, ERR_USAGE, E8010, "%.*s: abx does not speak this kind of git", STR_ARG(source_shown(url, &a)));
+        err_set(err, ERR_USAGE, E8010, "%s: abx does not speak this kind of git", source_shown(url, &a).p);
         ok = err_hint(err, "Use https or ssh.");
     }
     arena_free(&a);

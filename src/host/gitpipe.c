@@ -272,8 +272,8 @@ static bool gitpipe__option(Err *err, const char *what, Str value)
     Arena scratch = arena_make(64 << 10);
 
     value.n = value.n < 1000 ? value.n : 1000;
-    err_set(err, ERR_DENIED, E8012, "the %s '%.*s' begins with '-': a program could take it for an option", what,
-            STR_ARG(clean_message(value, NULL, 0, &scratch)));
+    err_set(err, ERR_DENIED, E8012, "the %s '%s' begins with '-': a program could take it for an option", what,
+            clean_message(value, NULL, 0, &scratch).p);
     arena_free(&scratch);
     return false;
 }

@@ -16,7 +16,7 @@ static bool gittalk__says(Err *err, Str text)
     Arena scratch = arena_make(64 << 10);
 
     text.n = text.n < 1000 ? text.n : 1000;
-    err_set(err, ERR_REMOTE, E8010, "the git server says: %.*s", STR_ARG(clean_message(str_trim(text), NULL, 0, &scratch)));
+    err_set(err, ERR_REMOTE, E8010, "the git server says: %s", clean_message(str_trim(text), NULL, 0, &scratch).p);
     arena_free(&scratch);
     return false;
 }
@@ -131,8 +131,8 @@ bool gittalk_find(GitTalk *t, GitTip *out, Err *err)
     if (str_eq(t->name, STR("HEAD")))
         return err_set(err, ERR_NOT_FOUND, E8010, "the repository is empty, or has no default branch");
     scratch = arena_make(64 << 10);
-    err_set(err, ERR_NOT_FOUND, E8010, "the repository has no branch, tag or commit '%.*s'",
-            STR_ARG(clean_message(t->name, NULL, 0, &scratch)));
+    err_set(err, ERR_NOT_FOUND, E8010, "the repository has no branch, tag or commit '%s'",
+            clean_message(t->name, NULL, 0, &scratch).p);
     arena_free(&scratch);
     return false;
 }

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "data/shell.h"
 #include "base/time.h"
+#include "host/consented.h"
 #include "os/clock.h"
 #include "os/fs.h"
 #include <errno.h>
@@ -32,7 +33,7 @@ static const Json *install__consented(const Manifest *m, Arena *a)
     const Json *doc = NULL;
     Err         err;
 
-    manifest_consented(m, &w, false);
+    consented_put(m, &w, false);
     if (text.over || !json_parse(buf_str(&text), a, &doc, &err))
         BUG("a manifest within its limit has a summary within that of receipts");
     buf_free(&text);

@@ -163,12 +163,12 @@ static bool manifest__needed(ManifestReader *r, const Toml *in, const char *name
     return utf8_trim(*out).n > 0 || manifest__bad(r, name, key, "is required: it must be a string that is not blank");
 }
 
-static bool manifest__strs(ManifestReader *r, const Toml *v, const char *name, const char *key, ManifestStrs *out)
+static bool manifest__strs(ManifestReader *r, const Toml *v, const char *name, const char *key, Strs *out)
 {
     size_t n = v && v->type == TOML_ARRAY ? v->count : 0;
     Str   *all = arena_array(r->a, n, sizeof *all);
 
-    *out = (ManifestStrs){all, n};
+    *out = (Strs){all, n};
     if (v && v->type != TOML_ARRAY)
         return manifest__bad(r, name, key, "must be an array of strings");
     for (size_t i = 0; i < n; i++) {
@@ -181,7 +181,7 @@ static bool manifest__strs(ManifestReader *r, const Toml *v, const char *name, c
 
 /* The same, each of them one of the words; `once`: none of them twice. */
 static bool manifest__words(ManifestReader *r, const Toml *in, const char *name, const char *key, const char *const *words,
-                            size_t n, bool once, ManifestStrs *out)
+                            size_t n, bool once, Strs *out)
 {
     if (!manifest__strs(r, toml_get(in, key), name, key, out))
         return false;
@@ -195,7 +195,7 @@ static bool manifest__words(ManifestReader *r, const Toml *in, const char *name,
     return true;
 }
 
-static bool manifest__has(ManifestStrs list, Str s)
+static bool manifest__has(Strs list, Str s)
 {
     for (size_t i = 0; i < list.n; i++)
         if (str_eq(list.v[i], s))
@@ -335,7 +335,7 @@ static bool manifest__outside(Str path, Arena *a)
 static bool manifest__command(ManifestReader *r, const Toml *runtime)
 {
     static const char *const scripts[] = {".bat", ".cmd", ".ps1"}, *const heads[] = {"./", "../", ".\\", "..\\"};
-    ManifestStrs *command = &r->m->command;
+    Strs *command = &r->m->command;
 
     if (!manifest__strs(r, toml_get(runtime, "command"), "runtime", "command", command))
         return false;
@@ -363,7 +363,7 @@ static bool manifest__entry(ManifestReader *r, const Toml *runtime)
     if (str_has(entry, '\0') || entry.p[0] == '/' || entry.p[0] == '\\' || manifest__outside(entry, r->a))
         return manifest__bad_value(r, "runtime", "entry", entry, "is no path in the plugin's folder");
     *command = manifest__normal(entry, r->a);
-    r->m->command = (ManifestStrs){command, 1};
+    r->m->command = (Strs){command, 1};
     return true;
 }
 
@@ -445,7 +445,7 @@ static bool manifest__runtime(ManifestReader *r, const Toml *runtime)
 
 /* ---- [features], [operations], [workflow], [security], [core] ---- */
 
-static bool manifest__operation_list(ManifestReader *r, const Toml *operations, const char *key, ManifestStrs *out)
+static bool manifest__operation_list(ManifestReader *r, const Toml *operations, const char *key, Strs *out)
 {
     if (!manifest__words(r, operations, "operations", key, manifest__operations, COUNT_OF(manifest__operations), true, out))
         return false;
@@ -623,7 +623,7 @@ static bool manifest__auth(ManifestReader *r)
         return false;
     groups = toml_get(auth, "any_of");
     size_t        n = groups && groups->type == TOML_ARRAY ? groups->count : 0;
-    ManifestStrs *all = arena_array(r->a, n, sizeof *all);
+    Strs *all = arena_array(r->a, n, sizeof *all);
     if (groups && groups->type != TOML_ARRAY)
         return manifest__bad(r, "auth", "any_of", "must be an array of arrays of strings");
     for (size_t i = 0; i < n; i++) {
@@ -726,96 +726,4 @@ bool manifest_supported(const Manifest *m, Err *err)
         }
     arena_free(&a);
     return yes;
-}
-
-/* ---- the consent summary ---- */
-
-static int manifest__by_bytes(const void *left, const void *right)
-{
-    const Str *a = left, *b = right;
-    int        d = a->n && b->n ? memcmp(a->p, b->p, a->n < b->n ? a->n : b->n) : 0;
-
-    return d ? d : (a->n > b->n) - (a->n < b->n);
-}
-
-static void manifest__put_strs(JsonOut *w, const char *key, ManifestStrs list, bool sorted)
-{
-    Str *v = mem_new((list.n + 1) * sizeof *v);
-
-    for (size_t i = 0; i < list.n; i++)
-        v[i] = list.v[i];
-    if (sorted)
-        qsort(v, list.n, sizeof *v, manifest__by_bytes);
-    json_key(w, key);
-    json_begin(w, '[');
-    for (size_t i = 0; i < list.n; i++)
-        json_put_str(w, v[i]);
-    json_end(w, ']');
-    mem_free(v);
-}
-
-static void manifest__put_runtime(const Manifest *m, JsonOut *w)
-{
-    json_key(w, "runtime");
-    json_begin(w, '[');
-    if (m->kind != MANIFEST_EXEC)
-        json_put_str(w, manifest_kind_word(m->kind));
-    if (m->kind == MANIFEST_REST)
-        json_put_str(w, m->base_url);
-    for (size_t i = 0; i < m->command.n; i++)
-        json_put_str(w, m->command.v[i]);
-    json_end(w, ']');
-}
-
-static void manifest__put_consented(const Manifest *m, JsonOut *w, Arena scratch)
-{
-    Str *keys = arena_array(&scratch, m->field_count, sizeof *keys);
-
-    for (size_t i = 0; i < m->field_count; i++)
-        keys[i] = m->fields[i].key;
-    json_begin(w, '{');
-    manifest__put_runtime(m, w);
-    json_key(w, "security");
-    json_begin(w, '{');
-    manifest__put_strs(w, "network", m->network, false);
-    manifest__put_strs(w, "filesystem", m->filesystem, false);
-    manifest__put_strs(w, "env_passthrough", m->env_passthrough, false);
-    json_key(w, "spawns_processes");
-    json_put_bool(w, m->spawns_processes);
-    json_end(w, '}');
-    manifest__put_strs(w, "features", m->features, true);
-    json_key(w, "operation_contract_version");
-    json_put_int(w, 1);
-    json_key(w, "operations");
-    json_begin(w, '{');
-    manifest__put_strs(w, "cli", m->cli, true);
-    manifest__put_strs(w, "python", m->python, true);
-    json_end(w, '}');
-    manifest__put_strs(w, "workflow_inputs", m->inputs, true);
-    manifest__put_strs(w, "startup_modes", m->startups, true);
-    manifest__put_strs(w, "inherit", m->inherit, true);
-    manifest__put_strs(w, "fields", (ManifestStrs){keys, m->field_count}, true);
-    json_key(w, "commands");
-    descriptor_put(w, m->commands, scratch);
-    json_end(w, '}');
-}
-
-void manifest_consented(const Manifest *m, JsonOut *w, bool sorted)
-{
-    Arena       a = arena_make(MANIFEST_ARENA);
-    Buf         text = buf_make(LIMIT_RECEIPT);
-    JsonOut     plain = json_out(&text, JSON_COMPACT);
-    const Json *tree = NULL;
-    Err         err;
-
-    if (!sorted) {
-        manifest__put_consented(m, w, a);
-    } else {
-        manifest__put_consented(m, &plain, a);
-        if (!json_parse(buf_str(&text), &a, &tree, &err))
-            BUG("a summary is no JSON");
-        json_put_sorted(w, tree);
-    }
-    buf_free(&text);
-    arena_free(&a);
 }

@@ -20,39 +20,37 @@
 
 typedef enum ManifestKind { MANIFEST_EXEC, MANIFEST_REST, MANIFEST_NODE } ManifestKind;
 
-typedef struct ManifestStrs { const Str *v; size_t n; } ManifestStrs;
-
 typedef struct ManifestField {
     Str          key;
     FieldType    type;
     bool         required, secret, credential;
     const Toml  *fallback;          /* NULL: none */
     Str          description, description_zh;
-    ManifestStrs env;               /* names behind ABX_<ID>_<KEY>, as written */
-    ManifestStrs choices;
+    Strs env;               /* names behind ABX_<ID>_<KEY>, as written */
+    Strs choices;
 } ManifestField;
 
 typedef struct Manifest {
     Str          id, version, name, name_zh, description, license, homepage;
     ManifestKind kind;
-    ManifestStrs command;           /* exec: as written; node: one, the normalised entry */
+    Strs command;           /* exec: as written; node: one, the normalised entry */
     int64_t      startup_ms, call_ms;
-    ManifestStrs platforms;
+    Strs platforms;
     const Pair  *requires_;         /* component and comparator list, in file order */
     size_t       requires_count;
     Str          base_url, domain;              /* rest; empty: none */
     Str          auth_scheme, auth_header;      /* rest */
     const Pair  *derive;                        /* rest: key and template */
     size_t       derive_count;
-    ManifestStrs features;                      /* as written */
-    ManifestStrs cli, python;                   /* operations, as written */
-    ManifestStrs inputs, startups, placeholders;
-    ManifestStrs network, filesystem, env_passthrough;
+    Strs features;                      /* as written */
+    Strs cli, python;                   /* operations, as written */
+    Strs inputs, startups, placeholders;
+    Strs network, filesystem, env_passthrough;
     bool         spawns_processes;
-    ManifestStrs inherit;
+    Strs inherit;
     const ManifestField *fields;                /* file order */
     size_t       field_count;
-    const ManifestStrs *any_of;                 /* auth: groups */
+    const Strs *any_of;                 /* auth: groups */
     size_t       any_of_count;
     const Toml  *commands;                      /* the entries array; NULL: none */
     char         sha256[65];                    /* of the file's bytes */
@@ -74,9 +72,5 @@ ABX_FN Str manifest_kind_word(ManifestKind kind);
 
 /* The features in the order of the registry (2.5); its index, or -1. */
 ABX_FN int manifest_feature_rank(Str feature);
-
-/* The consent summary (1.3, `consented`): `sorted` as receipts hold it, else in
- * the order in which it is printed. */
-ABX_FN void manifest_consented(const Manifest *m, JsonOut *w, bool sorted);
 
 #endif

@@ -23,7 +23,7 @@ static bool plugin__read(const char *files, Arena *a, Str *text, const char **wh
 }
 
 /* What was declared, as far as the person agreed to it. */
-static ManifestStrs plugin__consented(const Manifest *m, const Receipt *r, Arena *a)
+static Strs plugin__consented(const Manifest *m, const Receipt *r, Arena *a)
 {
     const Json *agreed = json_get(r->consented, "inherit");
     Str        *v = arena_array(a, m->inherit.n, sizeof *v);
@@ -35,7 +35,7 @@ static ManifestStrs plugin__consented(const Manifest *m, const Receipt *r, Arena
                 v[n++] = m->inherit.v[i];
                 break;
             }
-    return (ManifestStrs){v, n};
+    return (Strs){v, n};
 }
 
 bool plugin_load(const Store *s, Str id, Arena *a, Plugin *out, Err *err)
@@ -63,7 +63,7 @@ bool plugin_load(const Store *s, Str id, Arena *a, Plugin *out, Err *err)
 
 /* ---- its settings ---- */
 
-static const char *const *plugin__cstrs(ManifestStrs s, Arena *a)
+static const char *const *plugin__cstrs(Strs s, Arena *a)
 {
     const char **v = arena_array(a, s.n + 1, sizeof *v);
 
@@ -72,7 +72,7 @@ static const char *const *plugin__cstrs(ManifestStrs s, Arena *a)
     return v;
 }
 
-static bool plugin__has(ManifestStrs s, const char *word)
+static bool plugin__has(Strs s, const char *word)
 {
     for (size_t i = 0; i < s.n; i++)
         if (str_eq(s.v[i], str_from(word)))
@@ -80,7 +80,7 @@ static bool plugin__has(ManifestStrs s, const char *word)
     return false;
 }
 
-void plugin_schema(const Manifest *m, ManifestStrs inherit, Arena *a, ConfigSchema *out)
+void plugin_schema(const Manifest *m, Strs inherit, Arena *a, ConfigSchema *out)
 {
     ConfigField *fields = arena_array(a, m->field_count, sizeof *fields);
 
@@ -138,7 +138,7 @@ static bool plugin__required(const Plugin *p, const ManifestField *f, Err *err)
     return false;
 }
 
-static bool plugin__group(const Plugin *p, ManifestStrs group, Settings settings)
+static bool plugin__group(const Plugin *p, Strs group, Settings settings)
 {
     for (size_t i = 0; i < group.n; i++)
         if (!plugin__set(p, settings, group.v[i]))
@@ -230,11 +230,6 @@ static Settings plugin__settings(const Config *c, Settings own, Arena *a)
     return (Settings){v, own.n + 1};
 }
 
-static EppStrs plugin__strs(ManifestStrs s)
-{
-    return (EppStrs){s.v, s.n};
-}
-
 static bool plugin__open(const Store *s, const Plugin *p, const Config *c, const ProviderHost *host, Provider **out,
                          Err *err)
 {
@@ -248,11 +243,11 @@ static bool plugin__open(const Store *s, const Plugin *p, const Config *c, const
     PluginCheck *check = arena_new(s->a, PluginCheck);
     *check = (PluginCheck){s, m->id};
     EppSpec spec = {
-        .id = m->id, .name = m->name, .files = p->files, .data_dir = data, .command = plugin__strs(m->command),
-        .env_passthrough = plugin__strs(m->env_passthrough), .startup_ms = m->startup_ms, .call_ms = m->call_ms,
-        .features = plugin__strs(m->features), .cli = plugin__strs(m->cli), .python = plugin__strs(m->python),
-        .inputs = plugin__strs(m->inputs), .startups = plugin__strs(m->startups),
-        .fields = plugin__fields(p, c, s->a), .field_count = p->schema.count, .inherit = plugin__strs(p->inherit),
+        .id = m->id, .name = m->name, .files = p->files, .data_dir = data, .command = m->command,
+        .env_passthrough = m->env_passthrough, .startup_ms = m->startup_ms, .call_ms = m->call_ms,
+        .features = m->features, .cli = m->cli, .python = m->python,
+        .inputs = m->inputs, .startups = m->startups,
+        .fields = plugin__fields(p, c, s->a), .field_count = p->schema.count, .inherit = p->inherit,
         .credential = plugin__credential(p, s->a), .environ = config_input(c)->environ,
         .check = plugin__check, .check_ctx = check,
     };

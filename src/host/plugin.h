@@ -18,14 +18,14 @@ struct Plugin {
     Manifest     manifest;
     Receipt      receipt;
     const char  *files;         /* the folder its files are in */
-    ManifestStrs inherit;       /* consented: declared, and in the receipt */
+    Strs inherit;       /* consented: declared, and in the receipt */
     ConfigSchema schema;
 };
 
 ABX_FN bool plugin_load(const Store *s, Str id, Arena *a, Plugin *out, Err *err) ABX_CHECK;
 
 /* The schema of a manifest; `inherit` says which core keys it sees. */
-ABX_FN void plugin_schema(const Manifest *m, ManifestStrs inherit, Arena *a, ConfigSchema *out);
+ABX_FN void plugin_schema(const Manifest *m, Strs inherit, Arena *a, ConfigSchema *out);
 
 /* Fields and credentials that must be there (6.10): E8002, E1001, E1003, naming
  * each key and where it can be set. */

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/str.h"
+#include "host/consented.h"
 #include "os/fs.h"
 
 static const Str receipt__types[] = {
@@ -65,7 +66,7 @@ void receipt_print(const ReceiptNew *r, JsonOut *w)
     receipt__put(w, "manifest_sha256", str_from(r->manifest->sha256));
     receipt__put(w, "trust", receipt_trust_word(r->trust));
     json_key(w, "consented");
-    manifest_consented(r->manifest, w, false);
+    consented_put(r->manifest, w, false);
     receipt__put(w, "installed_at", r->installed_at);
     json_key(w, "installed_by");
     if (r->installed_by && r->installed_by->type == JSON_OBJECT && r->installed_by->count) {

@@ -153,7 +153,7 @@ static bool registry__unknown(const Store *s, Str id, Err *err)
     Arena a = arena_make(ARENA_COMMAND);
     Str   meant = registry__meant(s, id, &a);
 
-    err_set(err, ERR_NOT_FOUND, E8001, "there is no provider \"%.*s\"", STR_ARG(clean_message(id, NULL, 0, &a)));
+    err_set(err, ERR_NOT_FOUND, E8001, "there is no provider \"%s\"", clean_message(id, NULL, 0, &a).p);
     if (meant.n)
         err_hint(err, "Is \"%.*s\" meant? `abx provider list` shows all.", STR_ARG(meant));
     else

@@ -7,6 +7,7 @@
 #include "host/archive.h"
 #include "host/catalog.h"
 #include "host/git.h"
+#include "host/treefs.h"
 #include "os/env.h"
 #include "os/fs.h"
 
@@ -141,11 +142,11 @@ static bool source__merge(const SourceAsk *ask, Arena *a, SourceRef *out, Err *e
     Str subdir = source__slashes_off(ask->subdir);
 
     if (ask->subdir.n && out->subdir.n && !str_eq(subdir, out->subdir))
-        return err_set(err, ERR_USAGE, E8010, "The source names the folder '%.*s', and --subdir another",
-                       STR_ARG(clean_message(out->subdir, NULL, 0, a)));
+        return err_set(err, ERR_USAGE, E8010, "The source names the folder '%s', and --subdir another",
+                       clean_message(out->subdir, NULL, 0, a).p);
     if (ask->ref.n && out->ref.n && !str_eq(ask->ref, out->ref))
-        return err_set(err, ERR_USAGE, E8010, "The source names the ref '%.*s', and --ref another",
-                       STR_ARG(clean_message(out->ref, NULL, 0, a)));
+        return err_set(err, ERR_USAGE, E8010, "The source names the ref '%s', and --ref another",
+                       clean_message(out->ref, NULL, 0, a).p);
     if (subdir.n)
         out->subdir = arena_str(a, subdir);
     if (ask->ref.n)
@@ -182,7 +183,7 @@ static bool source__ref_ok(Str ref)
 
 static bool source__refuse(Err *err, Code code, Str source, Arena *a, const char *why)
 {
-    return err_set(err, code == E8012 ? ERR_DENIED : ERR_USAGE, code, "'%.*s' %s", STR_ARG(source_shown(source, a)), why);
+    return err_set(err, code == E8012 ? ERR_DENIED : ERR_USAGE, code, "'%s' %s", source_shown(source, a).p, why);
 }
 
 /* The scheme in front of a colon (RFC 3986, 3.1); n 0: there is none. */
@@ -288,8 +289,8 @@ static bool source__local(const char *path, Arena *a, SourceRef *out, Err *err)
         return err_set(err, ERR_USAGE, E8010, "'%.*s': the path is not UTF-8", STR_ARG(shown));
     if (out->ref.n) {
         err_set(err, ERR_USAGE, E8010, "'%.*s' is no git repository's URL, so it has no ref", STR_ARG(shown));
-        return err_hint(err, "A commit of a local clone is installed with `file://%.*s --ref COMMIT --allow-insecure-transport`.",
-                        STR_ARG(clean_message(out->location, NULL, 0, a)));
+        return err_hint(err, "A commit of a local clone is installed with `file://%s --ref COMMIT --allow-insecure-transport`.",
+                        clean_message(out->location, NULL, 0, a).p);
     }
     return true;
 }
@@ -322,8 +323,8 @@ static bool source__grammar(const SourceAsk *ask, Arena *a, SourceRef *out, Err 
     else if (!source__classify(s, ask->allow_insecure, a, out, err))
         return false;
     if (out->ref.n && !source__ref_ok(out->ref))
-        return err_set(err, ERR_USAGE, E8010, "'%.*s' is no name of a branch, tag or commit",
-                       STR_ARG(clean_message(out->ref, NULL, 0, a)));
+        return err_set(err, ERR_USAGE, E8010, "'%s' is no name of a branch, tag or commit",
+                       clean_message(out->ref, NULL, 0, a).p);
     return true;
 }
 
@@ -360,8 +361,8 @@ bool source_parse(const SourceAsk *ask, Arena *a, SourceRef *out, Err *err)
     if (!source__grammar(ask, a, out, err))
         return false;
     if (out->archive_sha256.n && out->kind != SOURCE_ARCHIVE)
-        return err_set(err, ERR_USAGE, E8010, "'%.*s' is no archive, which --archive-sha256 is for",
-                       STR_ARG(source_shown(ask->source, a)));
+        return err_set(err, ERR_USAGE, E8010, "'%s' is no archive, which --archive-sha256 is for",
+                       source_shown(ask->source, a).p);
     return true;
 }
 
@@ -376,8 +377,8 @@ static bool source__subdir_ok(Str subdir, Err *err)
 
     while (str_cut(&rest, '/', &part))
         ok = ok && !str_eq(part, STR(".."));
-    return ok || err_set(err, ERR_USAGE, E8010, "'%.*s' is no path of a folder in a source",
-                         STR_ARG(clean_message(subdir, NULL, 0, &a)));
+    return ok || err_set(err, ERR_USAGE, E8010, "'%s' is no path of a folder in a source",
+                         clean_message(subdir, NULL, 0, &a).p);
 }
 
 static bool source__folder(const SourceRef *ref, Arena *a, SourceGot *out, Err *err)
@@ -387,7 +388,7 @@ static bool source__folder(const SourceRef *ref, Arena *a, SourceGot *out, Err *
     if (ref->subdir.n)
         at = arena_fmt(a, "%.*s/%.*s", (int)at.n, at.p, (int)ref->subdir.n, ref->subdir.p);
     out->source = (ReceiptSource){.type = RECEIPT_LOCAL, .path = at};
-    return tree_read(at.p, &out->tree, err);
+    return treefs_read(at.p, &out->tree, err);
 }
 
 static bool source__archive(const SourceRef *ref, SourceGot *out, Err *err)

@@ -63,7 +63,7 @@ typedef struct SourceGot {
 ABX_FN bool source_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, SourceGot *out, Err *err) ABX_CHECK;
 
 /* A URL or source as it may be shown: without userinfo (a bare user of ssh
- * stays), without control characters. */
+ * stays), without control characters, with a NUL behind it. */
 ABX_FN Str source_shown(Str source, Arena *a);
 
 #endif

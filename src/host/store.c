@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "host/treefs.h"
 #include "os/folder.h"
 #include "os/fs.h"
 #include "os/random.h"
@@ -182,7 +183,7 @@ bool store_check(const Store *s, Str id, Err *err)
         return store__missing(id, err);
     if (str_eq(r.trust, STR("link")))
         return true;
-    if (!tree_digest_of(store_path(s, id, NULL), NULL, NULL, hex, err)) {
+    if (!treefs_digest(store_path(s, id, NULL), NULL, NULL, hex, err)) {
         err_wrap(err, "the files of `%.*s` are not those that were installed", STR_ARG(id));
         return err_hint(err, "Install it again with --force, or update it.");
     }
@@ -209,7 +210,7 @@ static bool store__is_hop(int root, const char *link, char *to, size_t size)
     if (n <= 0)
         return false;
     to[n] = '\0';
-    return tree_hop((Str){to, (size_t)n});
+    return treefs_hop((Str){to, (size_t)n});
 }
 
 /* The folder behind such a link comes to where the link is. */
@@ -530,7 +531,7 @@ static bool store__stage(StoreLock *l, Str id, const Tree *t, Str receipt, const
     if (fd < 0)
         return err_sys(err, errno, E8010, "cannot open the folder %s/%s", l->store->root.p, place);
     bool ok = fchmod(fd, 0700) == 0 || err_sys(err, errno, E8010, "cannot set the mode of %s", place);
-    ok = ok && (!t || (tree_write(t, fd, err) && store__list(l, id, t, err))) &&
+    ok = ok && (!t || (treefs_write(t, fd, err) && store__list(l, id, t, err))) &&
          store__write(fd, RECEIPT_FILE, receipt, err);
     int sys = ok ? folder_flush_all(fd) : 0;
     close(fd);
@@ -581,7 +582,7 @@ bool store_rollback(StoreLock *l, Str id, StoreChange *out, Err *err)
     if (!S_ISDIR(store__type(l->root, old)) || !receipt_read(path, s->a, &r))
         return err_set(err, ERR_NOT_FOUND, E8001, "there is no earlier version of `%.*s` to go back to", STR_ARG(id));
     if (!str_eq(r.trust, STR("link"))) {
-        if (!tree_digest_of(path, NULL, NULL, hex, err))
+        if (!treefs_digest(path, NULL, NULL, hex, err))
             return err_wrap(err, "the earlier version of `%.*s`", STR_ARG(id));
         if (!str_eq(r.tree_sha256, str_from(hex)))
             return err_set(err, ERR_INPUT, E8011, "the earlier version of `%.*s` is not what its receipt says",
@@ -717,7 +718,7 @@ bool store_verify(const Store *s, Str id, Arena *a, StoreVerdict *out, Err *err)
     out->link = out->same = str_eq(r.trust, STR("link"));
     if (out->link)
         return true;
-    if (!tree_digest_of(store_path(s, id, NULL), listing_seen, &is, hex, err))
+    if (!treefs_digest(store_path(s, id, NULL), listing_seen, &is, hex, err))
         return err_wrap(err, "the files of `%.*s` are not those that were installed", STR_ARG(id));
     out->same = str_eq(r.tree_sha256, str_from(hex));
     out->listed = out->same || store__listing(s, id, r.tree_sha256, a, &was);

@@ -71,24 +71,9 @@ ABX_FN void tree_digest(const Tree *t, char hex[static TREE_HEX]);
 ABX_FN void tree_digest_file(Sha256 *outer, Str path, bool executable, const unsigned char sha256[static SHA256_SIZE]);
 ABX_FN void tree_digest_end(Sha256 *outer, char hex[static TREE_HEX]);
 
-/* A source folder, read by the rules of 1.8: no link, no special file, no hard
- * link; an unreadable folder is refused too. Sealed. `.git` and
- * `.abx-install.json` on top are passed over. */
-ABX_FN bool tree_read(const char *folder, Tree *out, Err *err) ABX_CHECK;
+/* "unsafe entry PATH: WHY", E8010; returns false. */
+ABX_FN bool tree_refuse(Err *err, Str path, const char *why);
 
-/* Write it into a folder that was just made, by the rules of 1.9. */
-ABX_FN bool tree_write(const Tree *t, int folder_fd, Err *err) ABX_CHECK;
-
-/* The text of the link that stands for an installed plugin's `data` for an
- * instant, while a change moves that folder (store.c): it leads into the store
- * itself. Any other link is somebody's own, and is not followed to be moved. */
-ABX_FN bool tree_hop(Str text);
-
-/* The digest of an installed tree, read and hashed file by file in constant
- * memory: without `.git`, `.abx-install.json` and the folder `data` on top. A
- * link or a special file in it, and what cannot be read, is E8011. `each` (may be NULL) hears of every file, in byte
- * order of the paths: its path, its execute bit and the SHA-256 of its content. */
-typedef void TreeSeen(void *ctx, Str path, bool executable, const unsigned char sha256[static SHA256_SIZE]);
-ABX_FN bool tree_digest_of(const char *folder, TreeSeen *each, void *ctx, char hex[static TREE_HEX], Err *err) ABX_CHECK;
+enum { TREE_SHOWN = 4096 };     /* room for a path in a message: what clean_path() takes */
 
 #endif

@@ -109,14 +109,6 @@ void folder_remove(int at, const char *name)
     (void)unlinkat(at, name, AT_REMOVEDIR);
 }
 
-static int folder__by_name(const void *a, const void *b)
-{
-    const Str *x = a, *y = b;
-    int        c = memcmp(x->p, y->p, x->n < y->n ? x->n : y->n);
-
-    return c ? c : (x->n > y->n) - (x->n < y->n);
-}
-
 ptrdiff_t folder_names(int folder, size_t most, Arena *a, const Str **names)
 {
     int    fd = folder_open(folder, ".");
@@ -145,7 +137,7 @@ ptrdiff_t folder_names(int folder, size_t most, Arena *a, const Str **names)
     Str *sorted = arena_array(a, n, sizeof *sorted);
     if (n) {
         memcpy(sorted, v, n * sizeof *sorted);
-        qsort(sorted, n, sizeof *sorted, folder__by_name);
+        qsort(sorted, n, sizeof *sorted, str_by_bytes);
     }
     mem_free(v);
     *names = sorted;

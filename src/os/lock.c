@@ -1,5 +1,6 @@
 #include "os/lock.h"
 
+#include "base/num.h"
 #include "base/str.h"
 #include "os/poll.h"
 #include "os/random.h"
@@ -46,12 +47,15 @@ static int64_t lock__ms(struct timespec t)
 static bool lock__began(const char *stat, int64_t *ms)
 {
     const char     *p = strrchr(stat, ')');    /* behind the name, which may hold anything */
+    Str             rest = str_from(p), field;
     struct timespec up, now;
-    unsigned        flags;
-    long long       start;
+    int64_t         flags = 0, start = 0;
 
-    if (!p || sscanf(p, ") %*c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld",
-                     &flags, &start) != 2 || flags & LOCK_KERNEL)
+    /* proc_pid_stat(5): the name is field 2, flags is 9, starttime 22. */
+    for (int i = 2; i <= 22; i++)
+        if (!str_cut(&rest, ' ', &field) || (i == 9 && !num_i64(field, &flags)) || (i == 22 && !num_i64(field, &start)))
+            return false;
+    if (flags & LOCK_KERNEL)
         return false;
     clock_gettime(CLOCK_BOOTTIME, &up);
     clock_gettime(CLOCK_REALTIME, &now);

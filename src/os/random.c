@@ -1,5 +1,6 @@
 #include "os/random.h"
 
+#include "base/hex.h"
 #include <errno.h>
 #include <sys/random.h>
 
@@ -22,10 +23,9 @@ void random_hex(char *text, size_t digits)
 {
     unsigned char bytes[32];
 
-    if (digits > 2 * sizeof bytes)
+    if (digits > 2 * sizeof bytes || digits % 2)
         BUG("random_hex");
-    random_bytes(bytes, sizeof bytes);
-    for (size_t i = 0; i < digits; i++)
-        text[i] = "0123456789abcdef"[bytes[i / 2] >> (i % 2 ? 4 : 0) & 15];
+    random_bytes(bytes, digits / 2);
+    hex_write((Str){(const char *)bytes, digits / 2}, text);
     text[digits] = '\0';
 }

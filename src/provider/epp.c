@@ -16,16 +16,16 @@ enum {
 
 /* ---- opening ---- */
 
-static EppStrs epp__strs(EppStrs from, Arena *a)
+static Strs epp__strs(Strs from, Arena *a)
 {
     Str *v = arena_array(a, from.n, sizeof *v);
 
     for (size_t i = 0; i < from.n; i++)
         v[i] = arena_str(a, from.v[i]);
-    return (EppStrs){v, from.n};
+    return (Strs){v, from.n};
 }
 
-static bool epp__inherits(EppStrs inherit, const char *key)
+static bool epp__inherits(Strs inherit, const char *key)
 {
     for (size_t i = 0; i < inherit.n; i++)
         if (str_eq(inherit.v[i], str_from(key)))
@@ -59,7 +59,7 @@ static void epp__copy(Epp *e, const EppSpec *spec, Settings s)
     e->spec.files = arena_cstr(a, str_from(spec->files));
     e->spec.data_dir = arena_cstr(a, str_from(spec->data_dir));
     e->spec.credential = arena_str(a, spec->credential);
-    EppStrs *lists[] = {&e->spec.command, &e->spec.env_passthrough, &e->spec.features, &e->spec.cli,
+    Strs *lists[] = {&e->spec.command, &e->spec.env_passthrough, &e->spec.features, &e->spec.cli,
                         &e->spec.python,  &e->spec.inputs,          &e->spec.startups, &e->spec.inherit};
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         *lists[i] = epp__strs(*lists[i], a);

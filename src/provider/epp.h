@@ -14,19 +14,17 @@
 
 #include "provider/provider.h"
 
-typedef struct EppStrs { const Str *v; size_t n; } EppStrs;
-
 typedef struct EppSpec {
     Str         id, name;
     const char *files;          /* the plugin's folder */
     const char *data_dir;       /* absolute; it is there */
-    EppStrs     command;        /* the manifest's */
-    EppStrs     env_passthrough;
+    Strs     command;        /* the manifest's */
+    Strs     env_passthrough;
     int64_t     startup_ms, call_ms;
-    EppStrs     features, cli, python, inputs, startups;    /* the manifest's, to be compared with the handshake */
+    Strs     features, cli, python, inputs, startups;    /* the manifest's, to be compared with the handshake */
     const ProviderField *fields;    /* types of the settings, and which are secret */
     size_t      field_count;
-    EppStrs     inherit;        /* core keys that go into `core` */
+    Strs     inherit;        /* core keys that go into `core` */
     Str         credential;     /* the variable to name when a key is refused */
     const char *const *environ; /* of this process */
     /* Called before every start: whether what would run is what was installed. */

@@ -135,10 +135,7 @@ bool epp_file_stat(Provider *p, Str id, Str path, Arena *a, FileInfo *out, Deadl
 
 static int epp_file__order(const void *left, const void *right)
 {
-    Str a = ((const FileInfo *)left)->name, b = ((const FileInfo *)right)->name;
-    int d = memcmp(a.p ? a.p : "", b.p ? b.p : "", a.n < b.n ? a.n : b.n);
-
-    return d ? d : (a.n > b.n) - (a.n < b.n);
+    return str_order(((const FileInfo *)left)->name, ((const FileInfo *)right)->name);
 }
 
 bool epp_file_list(Provider *p, Str id, Str path, Arena *a, FileList *out, Deadline d, Err *err)

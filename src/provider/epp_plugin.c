@@ -30,7 +30,7 @@ static const struct { const char *operations[2], *features[2]; } epp_plugin__gat
     [EPP_GATE_PROCESSES] = {{NULL}, {"process.manage"}},
 };
 
-static bool epp_plugin__in(EppStrs list, const char *word)
+static bool epp_plugin__in(Strs list, const char *word)
 {
     for (size_t i = 0; word && i < list.n; i++)
         if (str_eq(list.v[i], str_from(word)))
@@ -105,7 +105,7 @@ static void epp_plugin__config(Epp *e, JsonOut *w, Arena scratch)
 }
 
 /* A list in the answer is the manifest's, word by word. */
-static bool epp_plugin__same(const Json *list, EppStrs want)
+static bool epp_plugin__same(const Json *list, Strs want)
 {
     if (!list || list->type != JSON_ARRAY || list->count != want.n)
         return false;
@@ -135,7 +135,7 @@ static void epp_plugin__features(Epp *e, const Json *list)
                 break;
             }
     if (strings)
-        e->features = (EppStrs){kept, n};
+        e->features = (Strs){kept, n};
 }
 
 static bool epp_plugin__hello(Epp *e, const Json *answer, Err *err)

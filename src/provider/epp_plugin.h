@@ -25,7 +25,7 @@ typedef struct Epp {
     bool         running;       /* there is a conversation, be it a failed one */
     bool         failed;        /* it could not be started: */
     Err          failure;
-    EppStrs      features;      /* effective: the manifest's, and those that it declared itself, too */
+    Strs      features;      /* effective: the manifest's, and those that it declared itself, too */
     bool         no_connect;    /* it said that it has no such method */
     char        *known[EPP_KNOWN];      /* sandboxes that this process has seen: it was connected to them */
     size_t       known_next;

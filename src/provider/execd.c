@@ -270,8 +270,8 @@ static Step execd__failed(ExecCall *c, const Json *event, ExecEvent *ev, Err *er
     int64_t code;
 
     if (!num_i64(value, &code)) {
-        err_set(err, ERR_REMOTE, E3000, "the sandbox could not run the command: %.*s",
-                STR_ARG(clean_message(value.n ? value : name, NULL, 0, &c->event)));
+        err_set(err, ERR_REMOTE, E3000, "the sandbox could not run the command: %s",
+                clean_message(value.n ? value : name, NULL, 0, &c->event).p);
         return STEP_ERR;
     }
     if (code < -1 || code == 0 || code > 255) {
@@ -366,8 +366,8 @@ static Step execd__event(ExecCall *c, const Json *event, ExecEvent *ev, Err *err
         if (id.n < sizeof c->id && !str_has_control(id))
             memcpy(c->id, id.p, id.n);
     } else if (type.n == 0 && json_get(event, "code")) {
-        err_set(err, ERR_REMOTE, E3000, "the sandbox's daemon gave up on the command: %.*s",
-                STR_ARG(clean_message(json_str(json_get(event, "message")), NULL, 0, &c->event)));
+        err_set(err, ERR_REMOTE, E3000, "the sandbox's daemon gave up on the command: %s",
+                clean_message(json_str(json_get(event, "message")), NULL, 0, &c->event).p);
         return STEP_ERR;
     }
     return STEP_MORE;       /* ping, and what newer daemons may add */

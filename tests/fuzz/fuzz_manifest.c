@@ -2,6 +2,7 @@
  * back. */
 #include "base/buf.h"
 #include "base/limits.h"
+#include "host/consented.h"
 #include "host/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int sorted = 0; sorted < 2; sorted++) {
         Buf     text = buf_make(LIMIT_RECEIPT);
         JsonOut w = json_out(&text, JSON_PRETTY);
-        manifest_consented(&m, &w, sorted);
+        consented_put(&m, &w, sorted);
         if (text.over || !json_parse(buf_str(&text), &a, &tree, &err))
             __builtin_trap();
         buf_free(&text);

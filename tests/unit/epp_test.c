@@ -44,7 +44,7 @@ static bool epp_test_check(void *ctx, Err *err)
     static Str name##_strs[COUNT_OF(name##_words)]; \
     for (size_t i = 0; i < COUNT_OF(name##_words); i++) \
         name##_strs[i] = str_from(name##_words[i]); \
-    const EppStrs name = {name##_strs, COUNT_OF(name##_words)}
+    const Strs name = {name##_strs, COUNT_OF(name##_words)}
 
 static void epp_test_open(EppTest *t, const char *script, int64_t call_ms)
 {

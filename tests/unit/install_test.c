@@ -232,7 +232,7 @@ static bool install_git(InstallWorld *w, const char *ref, const char *commit, bo
                                                     .ref = str_from(ref), .commit = str_from(commit)}};
     Buf         printed = buf_make(LIMIT_RECEIPT);
 
-    assert_true(tree_read("plug", &got.tree, &w->err));
+    assert_true(treefs_read("plug", &got.tree, &w->err));
     bool ok = install__take(&work, &got, ask->sha256, &w->err) && install__go(&work, ask, &printed, &w->err);
     tree_free(&got.tree);
     buf_free(&printed);
@@ -251,7 +251,7 @@ static bool install_again(InstallWorld *w, const char *ref, const char *commit, 
         return false;
     if (done)
         return true;
-    assert_true(tree_read("plug", &got.tree, &w->err));
+    assert_true(treefs_read("plug", &got.tree, &w->err));
     bool ok = install__take(&work, &got, (Str){0}, &w->err) && install__renew(&work, STR("demo"), ask, out, &w->err);
     tree_free(&got.tree);
     return ok;

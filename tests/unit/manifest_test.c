@@ -1,4 +1,5 @@
 #include "base/limits.h"
+#include "host/consented.h"
 #include "host/manifest.h"
 
 static void manifest_vectors_test(void **state)
@@ -126,13 +127,13 @@ static void manifest_consented_test(void **state)
     if (!manifest_parse(guard_copy(str_from(text)), STR("F"), &a, &m, &err))
         fail_msg("%s", err.text);
     JsonOut w = json_out(&out, JSON_COMPACT);
-    manifest_consented(&m, &w, false);
+    consented_put(&m, &w, false);
     buf_addc(&out, '\0');
     if (!strstr(out.p, plain))
         fail_msg("%s", out.p);
     buf_clear(&out);
     w = json_out(&out, JSON_COMPACT);
-    manifest_consented(&m, &w, true);
+    consented_put(&m, &w, true);
     buf_addc(&out, '\0');
     if (strncmp(out.p, sorted, sizeof sorted - 1) != 0)
         fail_msg("%s", out.p);

@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "guard.h"
+#include "host/consented.h"
 #include "host/manifest.h"
 #include <stdlib.h>
 
@@ -66,7 +67,7 @@ static bool manifest_vector_summary(Vector *v, const Manifest *m)
         JsonOut w = json_out(&got, JSON_PRETTY), o = json_out(&other, JSON_PRETTY);
         buf_clear(&got);
         buf_clear(&other);
-        manifest_consented(m, &w, sorted);
+        consented_put(m, &w, sorted);
         if (sorted)
             json_put_sorted(&o, want);
         else

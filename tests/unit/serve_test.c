@@ -181,7 +181,7 @@ static void serve_output_test(void **state)
 
 /* ---- the manifest ---- */
 
-static bool serve__test_same(ManifestStrs a, abx_strings b)
+static bool serve__test_same(Strs a, abx_strings b)
 {
     bool same = a.n == b.n;
 

@@ -1,5 +1,5 @@
 #include "base/limits.h"
-#include "host/tree.h"
+#include "host/treefs.h"
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -153,7 +153,7 @@ static void tree_read_test(void **state)
     tree_make_file("s/b/run", "#!/bin/sh\n", 0755);
     tree_make_file("s/b-1", "1", 0611);
     tree_make_file("s/.env", "", 0640);
-    assert_true(tree_read("s", &t, &err));
+    assert_true(treefs_read("s", &t, &err));
     static const char *const want[] = {".env", "b-1", "b/.git/config", "b/run"};
     assert_int_equal(t.n, COUNT_OF(want));
     for (size_t i = 0; i < t.n; i++)
@@ -165,20 +165,20 @@ static void tree_read_test(void **state)
     assert_true(mkdir("w", 0777) == 0);
     mode_t mask = umask(0577);
     int    fd = open("w", O_RDONLY | O_DIRECTORY);
-    assert_true(tree_write(&t, fd, &err));
+    assert_true(treefs_write(&t, fd, &err));
     umask(mask);
     assert_true(fs_mode("w") == 0700 && fs_mode("w/b") == 0700 && fs_mode("w/b/run") == 0700 && fs_mode("w/b-1") == 0600);
     assert_true(fs_holds("w/b/run", "#!/bin/sh\n") && fs_holds("w/.env", ""));
-    assert_true(!tree_write(&t, fd, &err) && strstr(err.text, "File exists"));
+    assert_true(!treefs_write(&t, fd, &err) && strstr(err.text, "File exists"));
     close(fd);
-    assert_true(tree_digest_of("w", NULL, NULL, again, &err));
+    assert_true(treefs_digest("w", NULL, NULL, again, &err));
     assert_string_equal(hex, again);
     tree_free(&t);
 
-    assert_true(!tree_read("none", &t, &err) && err.code == E8010 && err.kind == ERR_NOT_FOUND);
-    assert_true(!tree_read("s/b-1", &t, &err) && err.code == E8010);
+    assert_true(!treefs_read("none", &t, &err) && err.code == E8010 && err.kind == ERR_NOT_FOUND);
+    assert_true(!treefs_read("s/b-1", &t, &err) && err.code == E8010);
     tree_make_file("s/data/x", "", 0600);
-    assert_true(!tree_read("s", &t, &err) && strstr(err.text, "data/x"));
+    assert_true(!treefs_read("s", &t, &err) && strstr(err.text, "data/x"));
 }
 
 static void tree_unsafe_test(void **state)
@@ -206,11 +206,11 @@ static void tree_unsafe_test(void **state)
         close(fd);
         assert_true(chdir("../..") == 0);
         if (made == 0) {
-            bool ok = tree_read("s", &t, &err);
+            bool ok = treefs_read("s", &t, &err);
             if (ok || !strstr(err.text, cases[i].why) || !strstr(err.text, "sub/") || err.code != E8010)
                 fail_msg("%s: %s", cases[i].name, ok ? "accepted" : err.text);
             if (i < 6)
-                assert_true(!tree_digest_of("s", NULL, NULL, hex, &err) && err.code == E8011);
+                assert_true(!treefs_digest("s", NULL, NULL, hex, &err) && err.code == E8011);
         } else {
             assert_int_equal(i, 5);     /* who is not root makes no devices */
         }
@@ -228,18 +228,18 @@ static void tree_too_much_test(void **state)
     assert_true(mkdir("s", 0700) == 0);
     tree_make_file("s/big", "", 0600);
     assert_true(truncate("s/big", LIMIT_TREE_FILE + 1) == 0);
-    assert_true(!tree_read("s", &t, &err) && strstr(err.text, "big: larger than 10 MiB"));
+    assert_true(!treefs_read("s", &t, &err) && strstr(err.text, "big: larger than 10 MiB"));
     assert_true(truncate("s/big", LIMIT_TREE_BYTES + 1) == 0);
-    assert_true(!tree_digest_of("s", NULL, NULL, hex, &err) && err.code == E8011);
+    assert_true(!treefs_digest("s", NULL, NULL, hex, &err) && err.code == E8011);
     assert_true(truncate("s/big", 0) == 0);
     for (int i = 0; i < LIMIT_TREE_FILES; i++) {
         snprintf(name, sizeof name, "s/%d", i);
         tree_make_file(name, "", 0600);
     }
-    assert_true(!tree_read("s", &t, &err) && err.kind == ERR_LIMIT);
-    assert_true(!tree_digest_of("s", NULL, NULL, hex, &err) && err.code == E8011);
+    assert_true(!treefs_read("s", &t, &err) && err.kind == ERR_LIMIT);
+    assert_true(!treefs_digest("s", NULL, NULL, hex, &err) && err.code == E8011);
     assert_true(unlink("s/big") == 0);
-    assert_true(tree_read("s", &t, &err) && tree_digest_of("s", NULL, NULL, hex, &err));
+    assert_true(treefs_read("s", &t, &err) && treefs_digest("s", NULL, NULL, hex, &err));
     tree_free(&t);
 
     /* folders in folders */
@@ -248,14 +248,14 @@ static void tree_too_much_test(void **state)
     int fd = open("s", O_RDONLY | O_DIRECTORY);
     for (int i = 0; i < LIMIT_TREE_DEPTH + 1; i++) {
         if (i == LIMIT_TREE_DEPTH)
-            assert_true(tree_read("s", &t, &err)), tree_free(&t);
+            assert_true(treefs_read("s", &t, &err)), tree_free(&t);
         assert_true(mkdirat(fd, "d", 0700) == 0);
         int next = openat(fd, "d", O_RDONLY | O_DIRECTORY);
         close(fd);
         fd = next;
     }
     close(fd);
-    assert_true(!tree_read("s", &t, &err) && strstr(err.text, "too many folders"));
+    assert_true(!treefs_read("s", &t, &err) && strstr(err.text, "too many folders"));
 }
 
 /* What an installed tree may hold beside what was installed. */
@@ -271,29 +271,29 @@ static void tree_installed_test(void **state)
     (void)state;
     assert_true(mkdir("s", 0700) == 0 && mkdir("s/data", 0700) == 0 && mkdir("s/sub", 0700) == 0);
     tree_make_file("s/a", "1", 0700);
-    assert_true(tree_digest_of("s", NULL, NULL, hex, &err));
+    assert_true(treefs_digest("s", NULL, NULL, hex, &err));
     tree_make_file("s/data/x", "1", 0700);
     tree_make_file("s/.abx-install.json", "1", 0600);
-    assert_true(tree_digest_of("s", NULL, NULL, again, &err) && strcmp(hex, again) == 0);
+    assert_true(treefs_digest("s", NULL, NULL, again, &err) && strcmp(hex, again) == 0);
     tree_make_file("s/sub/new", "1", 0600);
-    assert_true(tree_digest_of("s", NULL, NULL, again, &err) && strcmp(hex, again) != 0);
+    assert_true(treefs_digest("s", NULL, NULL, again, &err) && strcmp(hex, again) != 0);
     assert_int_equal(system("rm -r s/sub/new s/data"), 0);
     tree_make_file("s/data", "", 0600);         /* a file, so it counts */
-    assert_true(tree_digest_of("s", NULL, NULL, again, &err) && strcmp(hex, again) != 0);
+    assert_true(treefs_digest("s", NULL, NULL, again, &err) && strcmp(hex, again) != 0);
     assert_true(unlink("s/data") == 0);
     for (size_t i = 0; i < COUNT_OF(links); i++) {
         char name[40];
         snprintf(name, sizeof name, "s/%s", links[i].name);
         assert_true(symlink(links[i].to, name) == 0);
         if (links[i].same)
-            assert_true(tree_digest_of("s", NULL, NULL, again, &err) && strcmp(hex, again) == 0);
+            assert_true(treefs_digest("s", NULL, NULL, again, &err) && strcmp(hex, again) == 0);
         else
-            assert_true(!tree_digest_of("s", NULL, NULL, again, &err) && err.code == E8011);
+            assert_true(!treefs_digest("s", NULL, NULL, again, &err) && err.code == E8011);
         assert_true(unlink(name) == 0);
     }
     assert_true(chmod("s/a", 0600) == 0);
-    assert_true(tree_digest_of("s", NULL, NULL, again, &err) && strcmp(hex, again) != 0);
-    assert_true(!tree_digest_of("none", NULL, NULL, again, &err) && err.code == E8011 && err.kind == ERR_NOT_FOUND);
+    assert_true(treefs_digest("s", NULL, NULL, again, &err) && strcmp(hex, again) != 0);
+    assert_true(!treefs_digest("none", NULL, NULL, again, &err) && err.code == E8011 && err.kind == ERR_NOT_FOUND);
 }
 
 static const struct CMUnitTest tree_tests[] = {
