@@ -254,8 +254,9 @@ check-headers: $(GEN) need-clang
 	  $(CLANG) -x $$x -Wall -Wextra -Wpedantic -Werror -fsyntax-only abx.h || exit 1; done
 
 # Most of these tests wait more than they work, so several run at once; those
-# of one file stay together, for they share servers.
-CLI_SPREAD ?= -n 4 --dist loadfile
+# of one file stay together, for they share servers, and files go in order, for
+# the longest (test_build) is not to be the last.
+CLI_SPREAD ?= -n 4 --dist loadfile --no-loadscope-reorder
 cli: all need-pytest
 	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider $(CLI_SPREAD) tests/cli
 
