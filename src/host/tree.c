@@ -96,11 +96,22 @@ static bool tree__reserved(Str path, Err *err)
     return true;
 }
 
+/* What could be written, and then not be walked through any more, would never
+ * verify. */
+static bool tree__shallow(Str path, Err *err)
+{
+    size_t folders = 0;
+
+    for (size_t i = 0; i < path.n; i++)
+        folders += path.p[i] == '/';
+    return folders <= LIMIT_TREE_DEPTH || tree_refuse(err, path, "too many folders in one another");
+}
+
 static bool tree__fits(const Tree *t, Str path, int64_t size, Err *err)
 {
     if (t->n == LIMIT_TREE_FILES)
         return err_set(err, ERR_LIMIT, E8010, "more than %d files", LIMIT_TREE_FILES);
-    if (!tree_path(path, err) || !tree__reserved(path, err))
+    if (!tree_path(path, err) || !tree__reserved(path, err) || !tree__shallow(path, err))
         return false;
     if (size < 0 || size > LIMIT_TREE_FILE)
         return tree_refuse(err, path, "larger than 10 MiB");
@@ -207,6 +218,31 @@ static bool tree__no_folder(const Tree *t, TreeKey *keys, Buf *room, Err *err)
     return true;
 }
 
+size_t tree_shared(Str path, Str before)
+{
+    size_t same = 0, from = 0;
+
+    while (same < path.n && same < before.n && path.p[same] == before.p[same])
+        if (path.p[same++] == '/')
+            from = same;
+    return from;
+}
+
+/* As many names as a walk through the written tree meets. */
+static bool tree__entries(const Tree *t, Err *err)
+{
+    size_t n = t->n;
+    Str    before = {0};
+
+    for (size_t i = 0; i < t->n; i++) {
+        Str path = t->v[i].path;
+        for (size_t k = tree_shared(path, before); k < path.n; k++)
+            n += path.p[k] == '/';
+        before = path;
+    }
+    return n <= LIMIT_TREE_ENTRIES || err_set(err, ERR_LIMIT, E8010, "more than %d names in all folders", LIMIT_TREE_ENTRIES);
+}
+
 bool tree_seal(Tree *t, Err *err)
 {
     TreeKey *keys = mem_new((t->n + 1) * sizeof *keys);
@@ -221,6 +257,8 @@ bool tree_seal(Tree *t, Err *err)
         return false;
     if (t->n)
         qsort(t->v, t->n, sizeof *t->v, tree__by_path);
+    if (!tree__entries(t, err))
+        return false;
     for (size_t i = 0; i < t->n; i++) {
         Sha256 h = sha256_make();
         sha256_add(&h, t->v[i].bytes);

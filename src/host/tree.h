@@ -50,7 +50,8 @@ ABX_FN bool tree_path(Str path, Err *err) ABX_CHECK;
 /* A file of `size` bytes, which are to be filled in at *bytes. The path must
  * pass; `data`, `.git` and `.abx-install.json` on top (a source whose format
  * has them for other things passes them over first), a size over the limit of a
- * file or of the tree, and more files than the limit are refused here. */
+ * file or of the tree, more files than the limit, and too many folders in one
+ * another are refused here. */
 ABX_FN bool tree_add(Tree *t, Str path, bool executable, int64_t size, char **bytes, Err *err) ABX_CHECK;
 
 /* The same for a content that is there already, in t->own or somewhere that
@@ -61,8 +62,13 @@ ABX_FN bool tree_take(Tree *t, Str path, bool executable, Str bytes, Err *err) A
 ABX_FN const TreeFile *tree_find(const Tree *t, Str path);
 
 /* All files are there: sorts and hashes them, and refuses paths that are one
- * when case does not count, and a file that is also a folder. */
+ * when case does not count, a file that is also a folder, and more folders than
+ * are walked through when it is verified. */
 ABX_FN bool tree_seal(Tree *t, Err *err) ABX_CHECK;
+
+/* How much of a path, up to a "/", the one before it has too: in byte order,
+ * what is behind that are folders that the one before did not need. */
+ABX_FN size_t tree_shared(Str path, Str before);
 
 /* Of a sealed tree (1.2). */
 ABX_FN void tree_digest(const Tree *t, char hex[static TREE_HEX]);

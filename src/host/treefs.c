@@ -308,12 +308,7 @@ bool treefs_digest(const char *folder, TreeSeen *each, void *ctx, char hex[stati
  * byte order, so what is in one folder comes in one run. */
 static bool treefs__folders(int folder, Str path, Str before, char *room, Err *err)
 {
-    size_t same = 0, from = 0;
-
-    while (same < path.n && same < before.n && path.p[same] == before.p[same])
-        if (path.p[same++] == '/')
-            from = same;
-    for (size_t i = from; i < path.n; i++) {
+    for (size_t i = tree_shared(path, before); i < path.n; i++) {
         if (path.p[i] != '/')
             continue;
         memcpy(room, path.p, i);

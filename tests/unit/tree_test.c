@@ -258,6 +258,32 @@ static void tree_too_much_test(void **state)
     assert_true(!treefs_read("s", &t, &err) && strstr(err.text, "too many folders"));
 }
 
+/* What is taken can be walked through again: no archive or commit is deeper, or
+ * has more folders, than a folder may. */
+static void tree_walkable_test(void **state)
+{
+    char path[2 * LIMIT_TREE_DEPTH + 32];
+    Tree t = tree_make();
+    Err  err;
+
+    for (int i = 0; i <= LIMIT_TREE_DEPTH; i++)
+        memcpy(path + 2 * i, "d/", 3);
+    assert_true(!tree_take(&t, str_from(arena_fmt(&t.own, "%sx", path).p), false, STR(""), &err));
+    assert_true(err.code == E8010 && strstr(err.text, "too many folders"));
+    assert_true(tree_take(&t, str_from(arena_fmt(&t.own, "%sx", path + 2).p), false, STR(""), &err));
+    assert_true(tree_seal(&t, &err));
+    int each = LIMIT_TREE_DEPTH, many = (LIMIT_TREE_ENTRIES - each - 1) / (each + 1);
+    for (int i = 0; i < many; i++)
+        assert_true(tree_take(&t, str_from(arena_fmt(&t.own, "%d/%sx", i, path + 4).p), false, STR(""), &err));
+    for (int left = (LIMIT_TREE_ENTRIES - each - 1) % (each + 1), i = 0; i < left; i++)
+        assert_true(tree_take(&t, str_from(arena_fmt(&t.own, "f%d", i).p), false, STR(""), &err));
+    assert_true(tree_seal(&t, &err));
+    assert_true(tree_take(&t, STR("z"), false, STR(""), &err) && !tree_seal(&t, &err));
+    assert_true(err.code == E8010 && err.kind == ERR_LIMIT);
+    tree_free(&t);
+    (void)state;
+}
+
 /* What an installed tree may hold beside what was installed. */
 static void tree_installed_test(void **state)
 {
@@ -304,5 +330,6 @@ static const struct CMUnitTest tree_tests[] = {
     cmocka_unit_test_setup_teardown(tree_read_test, fs_enter, tree_leave),
     cmocka_unit_test_setup_teardown(tree_unsafe_test, fs_enter, tree_leave),
     cmocka_unit_test_setup_teardown(tree_too_much_test, fs_enter, tree_leave),
+    cmocka_unit_test(tree_walkable_test),
     cmocka_unit_test_setup_teardown(tree_installed_test, fs_enter, tree_leave),
 };
