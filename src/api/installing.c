@@ -179,9 +179,16 @@ static bool installing__remove(abx_host *h, Str id, bool purge, bool *was_defaul
         return false;
     /* Nothing else counts here: not the environment, not a .env file. */
     *was_default = manifest_is_id(id) && settings_is_default(w.store.home, id);
-    return install_remove(&w.store, id, purge, w.host.source.cancel_fd, err) &&
-           (!purge || (store_ids(&w.store, &ids, &n, err) && settings_purge(w.store.home, id, ids, n, err))) &&
-           (!*was_default || settings_set_default(w.store.home, (Str){0}, err));
+    if (!install_remove(&w.store, id, purge, w.host.source.cancel_fd, err))
+        return false;
+    /* The plugin is gone: whichever of the two fails, the other is done. */
+    bool ok = !*was_default || settings_set_default(w.store.home, (Str){0}, err) ||
+              err_wrap(err, "`%.*s` is removed, but it is still the default", STR_ARG(id));
+    if (purge && !(store_ids(&w.store, &ids, &n, err) && settings_purge(w.store.home, id, ids, n, err))) {
+        ok = err_wrap(err, "`%.*s` is removed, but not all of its settings", STR_ARG(id));
+        err_hint(err, "What is left is in %s/.env and %s/config.toml.", w.store.home.p, w.store.home.p);
+    }
+    return ok;
 }
 
 const abx_uninstalled *abx_uninstall(abx_host *h, const char *id, int purge, abx_error *e)

@@ -240,6 +240,18 @@ def test_purge_takes_the_settings_of_this_provider_alone(abx, home, demo, tmp_pa
 
 # --- update ---
 
+def test_purge_that_cannot_be_whole(abx, home, demo):
+    """The plugin goes and the default with it, and it is said what stays."""
+    assert abx("provider", "install", demo, "--yes").status == 0
+    assert abx("provider", "default", "demo").status == 0
+    (home / ".env").mkdir()
+    ran = abx("--json", "provider", "uninstall", "demo", "--purge")
+    assert ran.status == 1 and "`demo` is removed, but not all of its settings" in ran.error["message"], ran
+    assert str(home / ".env") in ran.error["suggestion"]
+    assert not (home / "providers/demo").exists()
+    assert json.loads(abx("--json", "provider", "default").out)["default"] == "alicloud-express"
+
+
 def test_update_of_what_cannot(abx, demo):
     assert abx("provider", "install", str(demo), "--yes").status == 0
     refused(abx, "E8010", 1, "update", "demo", says=["demo"])
