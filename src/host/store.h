@@ -18,7 +18,9 @@
  *   - the folder `data` cannot move in the same instant. So the new tree has a
  *     link `data` that leads to the old tree's folder from the place where that
  *     is about to be, and after the exchange the link and the folder change
- *     places. Both hosts' digests pass over it.
+ *     places. Both hosts' digests pass over it. (Who walks a path while the
+ *     exchange happens between two of its names can miss `data` once; it is there
+ *     when it looks again.)
  *
  * Where a file system has no exchange, the old tree is first renamed to
  * .trash/.swap-ID. A crash right there leaves no plugin: the next one who takes
