@@ -16,12 +16,14 @@ struct Fetch {
     int64_t   total;
 };
 
-bool fetch_failed(Err *err)
+bool fetch_failed(bool tls, Err *err)
 {
     bool no_tls = false;
 
 #ifdef ABX_TLS_NONE
-    no_tls = err->code == E5001;
+    no_tls = tls && err->code == E5001;
+#else
+    (void)tls;
 #endif
     if (err->kind != ERR_CANCELLED && !no_tls)
         err->code = E8010;
@@ -45,7 +47,7 @@ static bool fetch__get(Fetch *d, Err *err)
 
     client_close(d->x);
     d->x = NULL;
-    return client_open(d->client, &r, &d->x, err) || fetch_failed(err);
+    return client_open(d->client, &r, &d->x, err) || fetch_failed(d->url.tls, err);
 }
 
 static bool fetch__is_redirect(int status)
@@ -70,7 +72,7 @@ static bool fetch__next(Fetch *d, bool *follow, Err *err)
     }
     if (!usable) {
         err_wrap(err, "the server redirects elsewhere");
-        return fetch_failed(err);
+        return fetch_failed(d->url.tls, err);
     }
     if (d->url.tls && !next.tls)
         return err_set(err, ERR_DENIED, E8010, "the server redirects from https to http");
@@ -106,7 +108,7 @@ bool fetch_open(const FetchAsk *ask, const SourceHost *host, Fetch **out, Err *e
         .trace = host->trace, .trace_ctx = host->trace_ctx,
     });
     if (!url_parse(ask->url, &d->own, &d->url, err)) {
-        fetch_failed(err);
+        fetch_failed(false, err);
     } else if (fetch__begin(d, err)) {
         *out = d;
         return true;
@@ -127,7 +129,7 @@ static bool fetch__read(void *ctx, char *p, size_t cap, size_t *n, Err *err)
     Fetch *d = ctx;
 
     if (!client_read(d->x, p, cap, n, d->deadline, err)) {
-        fetch_failed(err);
+        fetch_failed(d->url.tls, err);
         return fetch__named(d, err);
     }
     d->total += (int64_t)*n;

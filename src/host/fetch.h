@@ -32,9 +32,10 @@ typedef struct FetchAsk {
     Code        too_many;       /* this code */
 } FetchAsk;
 
-/* Makes an error of the connection the failure of a source, E8010; but that this
- * program has no TLS stays what it is, and so does an interruption. Returns false. */
-ABX_FN bool fetch_failed(Err *err);
+/* Makes an error of a connection, `tls` or not, the failure of a source, E8010;
+ * but that this program has no TLS stays what it is (E5001), and so does an
+ * interruption. Returns false. */
+ABX_FN bool fetch_failed(bool tls, Err *err);
 
 ABX_FN bool fetch_open(const FetchAsk *ask, const SourceHost *host, Fetch **out, Err *err) ABX_CHECK;
 ABX_FN int  fetch_status(const Fetch *d);

@@ -89,7 +89,7 @@ static bool githttp__ask(GitHttp *h, ClientRequest *r, const char *kind, Err *er
     h->deadline = r->deadline = clock_after(LIMIT_GIT_MS);
     r->idle_ms = LIMIT_GIT_SILENCE_MS;
     if (!client_open(h->client, r, &h->x, err))
-        return fetch_failed(err);
+        return fetch_failed(h->url.tls, err);
     int status = client_status(h->x);
     if (status >= 300 && status < 400)
         return githttp__redirect(h, err);
@@ -147,7 +147,7 @@ static bool githttp__read(GitLink *l, Str *piece, Err *err)
     size_t   n;
 
     if (!client_read(h->x, h->in, sizeof h->in, &n, h->deadline, err))
-        return fetch_failed(err);
+        return fetch_failed(h->url.tls, err);
     h->any = h->any || n > 0;
     *piece = (Str){h->in, n};
     return true;
@@ -193,7 +193,7 @@ static bool githttp__start(GitHttp *h, Str url, const SourceHost *host, Err *err
     while (url.n && url.p[url.n - 1] == '/')
         url.n--;
     if (!url_parse(url, &h->own, &h->url, err))
-        return fetch_failed(err);
+        return fetch_failed(false, err);
     if (h->url.query.p)
         return err_set(err, ERR_USAGE, E8010, "a repository's URL with a query is not supported");
     h->dialer = dial_make(host->ca_file);
