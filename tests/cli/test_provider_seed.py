@@ -1,7 +1,8 @@
 """The Install section of the record that abx is held to (the seed), command by
 command, with a plugin shaped like the one there: a catalog repository, the plugin
 in its folder `opensandbox`, started as `node provider.mjs`, pinned by commit. The
-repository is a local clone here, by file://; https and ssh are in test_git.py.
+repository is a local clone, by file://, and then one behind real servers: https
+(nginx) and ssh (sshd), with protocol 2 and without, with filters and without.
 
 The program that the plugin is written for is not needed: where there is no node,
 a one-line `node` that runs the same protocol in Python stands in for it, since
@@ -18,6 +19,9 @@ import sys
 import pytest
 
 import plugins
+from conftest import BINARY, ROOT
+from git_servers import Nginx, Sshd, git
+from test_tls import Authority, needs_tls
 
 FORMS = [(), ("--json",)]
 NODE = """#!{python}
@@ -141,9 +145,8 @@ def test_a_dirty_tree_is_no_pin(seed, catalog):
     assert "// dirty marker" not in (seed.home / ".abx/providers/opensandbox/provider.mjs").read_text()
 
 
-def test_the_record_is_true(seed, catalog):
+def type_the_record(seed, catalog, url, **more):
     """Types the table of docs/e2e-record.md, row by row."""
-    from conftest import BINARY, ROOT
     folder, commit = catalog
     table = (ROOT / "docs/e2e-record.md").read_text().split("## Installing a plugin")[1].split("\n## ")[0]
     rows = [[c.strip() for c in line.strip("|").split(" | ")] for line in table.splitlines() if line.startswith("| ")][1:]
@@ -152,8 +155,9 @@ def test_the_record_is_true(seed, catalog):
     bin.mkdir()
     (bin / "abx").symlink_to(BINARY)
     env = seed.environment({"ABX_HOME": None})
+    env.update(more)
     env["PATH"] = f"{bin}:{env['PATH']}"
-    fill = {"URL": f"file://{folder}", "DIR": str(folder / "opensandbox"), "SHA": commit}
+    fill = {"URL": url, "DIR": str(folder / "opensandbox"), "SHA": commit}
     for name, command, status, *has in rows:
         for word, value in fill.items():
             command = re.sub(rf"\b{word}\b", value, command)
@@ -161,6 +165,43 @@ def test_the_record_is_true(seed, catalog):
         assert ran.returncode == int(status), (name, ran)
         for part in re.findall("`([^`]+)`", " ".join(has)):
             assert part.replace("SHA", commit) in ran.stdout + ran.stderr, (name, part, ran)
+
+
+def test_the_record_is_true(seed, catalog):
+    type_the_record(seed, catalog, f"file://{catalog[0]}")
+
+
+def bare(catalog, tmp_path, filters):
+    """A repository to be served, with the catalog's commit."""
+    (tmp_path / "repos").mkdir()
+    git("/", "clone", "-q", "--bare", str(catalog[0]), str(tmp_path / "repos/catalog.git"))
+    git(tmp_path / "repos/catalog.git", "config", "uploadpack.allowFilter", str(filters).lower())
+    return tmp_path / "repos"
+
+
+@needs_tls
+@pytest.mark.parametrize("filters", [True, False])
+@pytest.mark.parametrize("place", ["", "/v0"])
+def test_the_record_over_https(seed, catalog, tmp_path, place, filters):
+    (tmp_path / "nginx").mkdir()
+    authority = Authority(tmp_path / "ca")
+    server = Nginx(tmp_path / "nginx", bare(catalog, tmp_path, filters), authority.leaf("git"))
+    try:
+        type_the_record(seed, catalog, f"{server.url}{place}/catalog.git", ABX_CA_FILE=str(authority.root))
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("accept_env", [True, False])
+def test_the_record_over_ssh(seed, catalog, tmp_path, accept_env):
+    (tmp_path / "sshd").mkdir()
+    server = Sshd(tmp_path / "sshd", accept_env)
+    try:
+        path = f"{server.bin}:{seed.env.get('PATH', os.environ['PATH'])}"
+        type_the_record(seed, catalog, f"ssh://git.example{bare(catalog, tmp_path, True)}/catalog.git", PATH=path)
+    finally:
+        server.close()
+
 
 
 def test_ref_wins_with_force(seed, catalog):
