@@ -201,7 +201,7 @@ static void manifest_size_test(void **state)
         buf_clear(&b);
         buf_add(&b, STR(MANIFEST_DEMO "[commands]\nprotocol=\"provider-commands/1\"\n"));
         for (int i = 0; i < LIMIT_DESCRIPTORS + extra; i++) {
-            char id[10];
+            char id[16];
             snprintf(id, sizeof id, "c%d", i);
             buf_addf(&b, "[[commands.entries]]\n" MANIFEST_COMMAND, id);
         }
