@@ -45,7 +45,9 @@ class Host:
         self.name, self.home = name, Path(home)
         self.words = [str(TOP / "abx"), "provider", "--json"] if name == "abx" else \
             [str(PYTHON), "-m", "agent_sandbox.providers", "--json"]
-        self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+        # The Python host's `list` looks for updates in a thread: that would leave this machine, and a
+        # process that ends while it runs can die of it (seen: SIGABRT behind the whole answer).
+        self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "ABX_PROVIDER_UPDATE_CHECK": "0"}
 
     def __call__(self, *args):
         return Ran(subprocess.run([*self.words, *map(str, args)], env=self.env, cwd=self.home, capture_output=True,
