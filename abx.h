@@ -105,6 +105,8 @@ typedef struct abx_options {
     int         cancel_fd_set;      /* 0: no cancel fd, whatever cancel_fd says */
     int         cancel_fd;
     int         allow_cwd_env;      /* an endpoint from ./.env may meet a key from elsewhere */
+    int         agent_never;        /* do not carry this program into sandboxes: the backend's own calls alone */
+    const char *agent_path;         /* the abx that is carried; NULL: ABX_BIN, else `abx` on PATH, else as agent_never */
     void      (*notice)(void *ctx, const char *line);   /* NULL: "abx: line" on stderr */
     void       *notice_ctx;
     void      (*trace)(void *ctx, const char *line);    /* NULL: none. Never holds a secret */
@@ -219,6 +221,12 @@ typedef struct abx_exec_options {
     int64_t     timeout_ms;         /* 0: none. At its end the whole process group is killed */
     int         tell_pid;           /* abx_exec_pid() will be asked */
     int         open_stdin;         /* abx_process_stdin() is to work; without it the command finds the end of input at once */
+    const char *user;               /* a name or a number in the sandbox; NULL: the backend's own */
+    int         input;              /* abx_exec_write() will feed its standard input; without it that is /dev/null */
+    int         tty;                /* it gets a terminal of this size, and input; what it prints is ABX_STDOUT */
+    int         cols, rows;
+    int         job;                /* it goes on without this handle: abx_exec_job() */
+    int64_t     hold_s;             /* tty: it lives on for so long when the connection is lost; 0: it ends then */
 } abx_exec_options;
 
 typedef enum abx_event_kind { ABX_STDOUT, ABX_STDERR, ABX_EXIT } abx_event_kind;
@@ -261,6 +269,20 @@ ABX_API int abx_exec_kill(abx_exec *x, abx_error *e);
  * as long as it is not known: it comes with the first events of a command that
  * was started with tell_pid. Good until abx_exec_free(). */
 ABX_API const char *abx_exec_pid(const abx_exec *x);
+
+/* These say what is to be said and do not wait; it goes out while events are
+ * asked for. E8004: the command runs by the backend's own calls, which cannot
+ * do it. abx_exec_write: how many bytes were taken, 0 when there is no room
+ * now: abx_exec_want() wakes when there may be. */
+ABX_API ptrdiff_t abx_exec_write(abx_exec *x, const void *p, size_t size, abx_error *e);
+ABX_API int abx_exec_end_input(abx_exec *x, abx_error *e);
+/* To its process group. What is left of that when the command has ended is
+ * ended too, with TERM, and KILL after 2 seconds. */
+ABX_API int abx_exec_signal(abx_exec *x, int number, abx_error *e);
+ABX_API int abx_exec_resize(abx_exec *x, int cols, int rows, abx_error *e);
+/* Leaves it running: abx_exec_job() says under which name. */
+ABX_API int abx_exec_detach(abx_exec *x, abx_error *e);
+ABX_API const char *abx_exec_job(const abx_exec *x);    /* NULL: none, or it is not known yet. Good until abx_exec_free() */
 ABX_API void abx_exec_free(abx_exec *x);            /* NULL is fine; does not stop the command */
 
 /* ---- files ---- */

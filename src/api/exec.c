@@ -19,7 +19,9 @@ abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e
     Provider   *p = b->session->provider;
     Arena       a = arena_make(ARENA_COMMAND);
     ExecRequest rq = {.argc = o->argc, .env_count = o->env_count, .cwd = str_from(o->cwd), .timeout_ms = o->timeout_ms,
-                      .tell_pid = o->tell_pid != 0, .open_stdin = o->open_stdin != 0};
+                      .tell_pid = o->tell_pid != 0, .open_stdin = o->open_stdin != 0, .user = str_from(o->user),
+                      .input = o->input != 0, .tty = o->tty != 0, .cols = o->cols, .rows = o->rows, .job = o->job != 0,
+                      .hold_s = o->hold_s};
     ExecCall   *call = NULL;
     Str        *argv = arena_array(&a, o->argc, sizeof *argv);
     Err         err;
@@ -46,21 +48,20 @@ abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e
 
 int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
 {
-    const ProviderKind *kind = x->provider->kind;
-    ExecEvent           ev;
-    Err                 err;
-    Step                step;
+    ExecEvent ev;
+    Err       err;
+    Step      step;
 
     if (x->over) {
         err_set(&err, ERR_USAGE, E8002, "the command has ended: nothing follows");
         return error_give(e, &err);
     }
-    while ((step = kind->exec_next(x->call, &ev, &err)) == STEP_MORE) {
-        StreamWant w = kind->exec_want(x->call);
+    while ((step = x->call->ops->next(x->call, &ev, &err)) == STEP_MORE) {
+        StreamWant w = x->call->ops->want(x->call);
         if (!wait)
             return 0;
         /* Reaching the deadline is the backend's to judge, at the next turn. */
-        if (w.fd >= 0 && !poll_one(w.fd, w.events, x->provider->host.cancel_fd, kind->exec_deadline(x->call), &err) &&
+        if (w.fd >= 0 && !poll_one(w.fd, w.events, x->provider->host.cancel_fd, x->call->ops->deadline(x->call), &err) &&
             err.kind != ERR_TIMEOUT)
             return error_give(e, &err);
     }
@@ -78,10 +79,9 @@ int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
 
 abx_want abx_exec_want(const abx_exec *x)
 {
-    const ProviderKind *kind = x->provider->kind;
-    StreamWant          w = kind->exec_want(x->call);
-    Deadline            d = kind->exec_deadline(x->call);
-    int64_t             left = d == DEADLINE_NONE ? -1 : d - clock_mono_ms();
+    StreamWant w = x->call->ops->want(x->call);
+    Deadline   d = x->call->ops->deadline(x->call);
+    int64_t    left = d == DEADLINE_NONE ? -1 : d - clock_mono_ms();
 
     return (abx_want){.fd = w.fd, .events = w.events, .wait_ms = d != DEADLINE_NONE && left < 0 ? 0 : left};
 }
@@ -90,21 +90,89 @@ int abx_exec_kill(abx_exec *x, abx_error *e)
 {
     Err err;
 
-    return x->provider->kind->exec_kill(x->call, clock_after(LIMIT_CLEANUP_MS), &err) ? 0 : error_give(e, &err);
+    return x->call->ops->kill(x->call, clock_after(LIMIT_CLEANUP_MS), &err) ? 0 : error_give(e, &err);
 }
 
 const char *abx_exec_pid(const abx_exec *x)
 {
-    const ProviderKind *kind = x->provider->kind;
-    Str                 pid = kind->exec_pid ? kind->exec_pid(x->call) : (Str){0};
+    const ExecOps *ops = x->call->ops;
+    Str            pid = ops->pid ? ops->pid(x->call) : (Str){0};
 
     return pid.n ? pid.p : NULL;
+}
+
+/* The way in which the command runs can do this. */
+static bool exec__can(bool can, const char *what, Err *err)
+{
+    if (can)
+        return true;
+    err_set(err, ERR_REMOTE, E8004, "this command runs by the backend's own calls, which cannot %s", what);
+    return false;
+}
+
+static int exec__said(bool ok, const Err *err, abx_error *e)
+{
+    return ok ? 0 : error_give(e, err);
+}
+
+ptrdiff_t abx_exec_write(abx_exec *x, const void *p, size_t size, abx_error *e)
+{
+    const ExecOps *ops = x->call->ops;
+    size_t n = 0;
+    Err    err;
+
+    if (!exec__can(ops->write != NULL, "feed its standard input", &err) || !ops->write(x->call, (Str){p, size}, &n, &err))
+        return error_give(e, &err);
+    return (ptrdiff_t)n;
+}
+
+int abx_exec_end_input(abx_exec *x, abx_error *e)
+{
+    const ExecOps *ops = x->call->ops;
+    Err err;
+
+    return exec__said(exec__can(ops->end_input != NULL, "end its standard input", &err) && ops->end_input(x->call, &err),
+                      &err, e);
+}
+
+int abx_exec_signal(abx_exec *x, int number, abx_error *e)
+{
+    const ExecOps *ops = x->call->ops;
+    Err err;
+
+    return exec__said(exec__can(ops->signal != NULL, "send it a signal", &err) && ops->signal(x->call, number, &err),
+                      &err, e);
+}
+
+int abx_exec_resize(abx_exec *x, int cols, int rows, abx_error *e)
+{
+    const ExecOps *ops = x->call->ops;
+    Err err;
+
+    return exec__said(exec__can(ops->resize != NULL, "resize its terminal", &err) &&
+                      ops->resize(x->call, cols, rows, &err), &err, e);
+}
+
+int abx_exec_detach(abx_exec *x, abx_error *e)
+{
+    const ExecOps *ops = x->call->ops;
+    Err err;
+
+    return exec__said(exec__can(ops->detach != NULL, "leave it running", &err) && ops->detach(x->call, &err), &err, e);
+}
+
+const char *abx_exec_job(const abx_exec *x)
+{
+    const ExecOps *ops = x->call->ops;
+    Str            job = ops->job ? ops->job(x->call) : (Str){0};
+
+    return job.n ? job.p : NULL;
 }
 
 void abx_exec_free(abx_exec *x)
 {
     if (!x)
         return;
-    x->provider->kind->exec_close(x->call);
+    x->call->ops->close(x->call);
     mem_free(x);
 }

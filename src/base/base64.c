@@ -2,10 +2,8 @@
 
 static const char base64__digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-Str base64_encode(Arena *a, Str bytes)
+static char *base64__encode(char *to, Str bytes)
 {
-    char *p = arena_alloc(a, (bytes.n + 2) / 3 * 4 + 1), *to = p;
-
     for (size_t i = 0; i < bytes.n; i += 3) {
         size_t   have = bytes.n - i < 3 ? bytes.n - i : 3;
         uint32_t v = 0;
@@ -14,7 +12,25 @@ Str base64_encode(Arena *a, Str bytes)
         for (size_t k = 0; k < 4; k++)
             *to++ = k <= have ? base64__digits[v >> (18 - 6 * k) & 63] : '=';
     }
-    return (Str){p, (size_t)(to - p)};
+    return to;
+}
+
+Str base64_encode(Arena *a, Str bytes)
+{
+    char *p = arena_alloc(a, (bytes.n + 2) / 3 * 4 + 1);
+
+    return (Str){p, (size_t)(base64__encode(p, bytes) - p)};
+}
+
+void base64_put(Buf *to, Str bytes)
+{
+    size_t n = (bytes.n + 2) / 3 * 4;
+    char  *room = buf_room(to, n);
+
+    if (room) {
+        base64__encode(room, bytes);
+        buf_grew(to, n);
+    }
 }
 
 /* From '+' to 'z'. A table, because bundles of certificates are read through it
@@ -32,18 +48,17 @@ static int base64__value(char c)
     return at < sizeof base64__values ? base64__values[at] : -1;
 }
 
-bool base64_decode(Arena *a, Str text, Str *out)
+bool base64_decode_to(char *to, Str text, size_t *n)
 {
-    size_t pad = 0;
+    size_t   pad = 0;
+    uint32_t v = 0;
+    char    *from = to;
 
     while (pad < 2 && pad < text.n && text.p[text.n - 1 - pad] == '=')
         pad++;
     if (text.n % 4 != 0)
         return false;
-    Arena    trial = *a;        /* becomes *a once all of it was good */
-    char    *p = arena_alloc(&trial, text.n / 4 * 3 + 1), *to = p;
-    uint32_t v = 0;
-    size_t   digits = text.n - pad;
+    size_t digits = text.n - pad;
     for (size_t i = 0; i < digits; i++) {
         int d = base64__value(text.p[i]);
         if (d < 0)
@@ -52,10 +67,20 @@ bool base64_decode(Arena *a, Str text, Str *out)
         if (i % 4 > 0)
             *to++ = (char)(v >> (6 - 2 * (i % 4)));
     }
-    if ((pad == 1 && (v & 3)) || (pad == 2 && (v & 15)))
+    *n = (size_t)(to - from);
+    return !(pad == 1 && (v & 3)) && !(pad == 2 && (v & 15));
+}
+
+bool base64_decode(Arena *a, Str text, Str *out)
+{
+    Arena  trial = *a;          /* becomes *a once all of it was good */
+    char  *p = arena_alloc(&trial, text.n / 4 * 3 + 1);
+    size_t n;
+
+    if (!base64_decode_to(p, text, &n))
         return false;
-    *to = '\0';
+    p[n] = '\0';
     *a = trial;
-    *out = (Str){p, (size_t)(to - p)};
+    *out = (Str){p, n};
     return true;
 }

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "base/utf8.h"
 #include "data/shell.h"
+#include "provider/execd_command.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -463,9 +463,7 @@ static bool epp__resume(Provider *p, Str id, Arena *a, SandboxInfo *out, Deadlin
 static const ProviderKind epp__kind = {
     .any_id = true, .close = epp__close, .ignore_cancel = epp__ignore_cancel, .create = epp__create, .get = epp__get, .list = epp__list,
     .kill = epp__kill, .set_timeout = epp__set_timeout, .pause = epp__pause, .resume = epp__resume,
-    .port_url = epp_file_port, .exec = epp_exec_start, .exec_next = epp_exec_next, .exec_want = epp_exec_want,
-    .exec_deadline = epp_exec_deadline, .exec_kill = epp_exec_kill, .exec_pid = epp_exec_pid,
-    .exec_close = epp_exec_close,
+    .port_url = epp_file_port, .exec = epp_exec_start,
     .file_write = epp_file_write, .file_read = epp_file_read, .file_stat = epp_file_stat, .file_list = epp_file_list,
     .folder_make = epp_file_make_folder, .file_move = epp_file_move, .file_remove = epp_file_remove,
     .process_list = epp_file_processes, .process_stdin = epp_file_stdin, .process_signal = epp_file_signal,

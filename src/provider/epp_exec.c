@@ -13,6 +13,7 @@ enum { EPP_EXEC_TERM_MS = 2000 };       /* from SIGTERM to SIGKILL */
 
 /* What an ExecCall of this backend is. */
 typedef struct EppExec {
+    ExecCall   base;
     Epp       *plugin;
     char      *sandbox;
     EppStream *stream;          /* exec.start; */
@@ -35,108 +36,47 @@ static EppExec *epp_exec__of(ExecCall *x)
     return (EppExec *)x;
 }
 
-/* ---- starting ---- */
+/* ---- stopping it ---- */
 
-static bool epp_exec__sayable(const ExecRequest *rq, Err *err)
+static bool epp_exec__signal(EppExec *x, int number, Deadline d, Err *err)
 {
-    for (size_t i = 0; i < rq->argc; i++)
-        if (!epp_plugin_utf8(rq->argv[i], "a word of the command", err))
-            return false;
-    for (size_t i = 0; i < rq->env_count; i++)
-        if (!epp_plugin_utf8(rq->env[i].key, "a variable's name", err) ||
-            !epp_plugin_utf8(rq->env[i].value, "a variable's value", err))
-            return false;
-    return epp_plugin_utf8(rq->cwd, "the working directory", err);
-}
-
-/* One word is a shell line, several arrive as they are. */
-static void epp_exec__words(JsonOut *w, const ExecRequest *rq)
-{
-    bool line = rq->argc == 1;
-    /* The shell takes a line that begins like an option for one. */
-    bool option = line && rq->argv[0].n && (rq->argv[0].p[0] == '-' || rq->argv[0].p[0] == '+');
-
-    json_key(w, "cmd");
-    json_put_str(w, line ? STR("sh") : rq->argv[0]);
-    json_key(w, "args");
-    json_begin(w, '[');
-    if (line)
-        json_put_str(w, STR("-c"));
-    if (option) {
-        Buf b = buf_make(rq->argv[0].n + 1);
-        buf_addc(&b, ' ');
-        buf_add(&b, rq->argv[0]);
-        json_put_str(w, buf_str(&b));
-        buf_free(&b);
-    }
-    for (size_t i = line && !option ? 0 : 1; i < rq->argc; i++)
-        json_put_str(w, rq->argv[i]);
-    json_end(w, ']');
-}
-
-static void epp_exec__request(Epp *e, const char *method, Str id, const ExecRequest *rq)
-{
-    JsonOut *w = epp_plugin_begin(e, method, id);
-
-    epp_exec__words(w, rq);
-    json_key(w, "env");
-    json_begin(w, '{');
-    for (size_t i = 0; i < rq->env_count; i++) {
-        json_key_str(w, rq->env[i].key);
-        json_put_str(w, rq->env[i].value);
-    }
-    json_end(w, '}');
-    json_key(w, "cwd");
-    json_put_str(w, rq->cwd);
-    json_key(w, "user");
-    json_put_str(w, STR(""));
-    json_key(w, "timeout");
-    json_put_int(w, rq->timeout_ms > 0 ? rq->timeout_ms / 1000 + (rq->timeout_ms % 1000 != 0) : LIMIT_EPP_TIMEOUT_S);
-}
-
-static bool epp_exec__start(EppExec *x, Deadline d, Err *err)
-{
-    EppCalls   *c = &x->plugin->calls;
+    JsonOut    *w = epp_plugin_begin(x->plugin, "process.signal", str_from(x->sandbox));
     const Json *result;
 
-    if (!epp_call_end(c, d, &result, err))
-        return false;
-    const Json *process = json_get(result, "process_id");
-    Str         key = epp_call_key(process);
-    if (!key.n)
-        return epp_call_bad(c, "exec.start", "process_id is neither text nor a number", err);
-    x->process = mem_str(key);
-    x->process_is_number = process->type != JSON_STRING;
-    x->stream = epp_call_stream(c, key);
-    return true;
+    json_key(w, "pid");
+    if (x->process_is_number) {
+        Json pid = {.type = JSON_REAL, .text = str_from(x->process)};
+        json_put(w, &pid);
+    } else {
+        json_put_str(w, str_from(x->process));
+    }
+    json_key(w, "signal");
+    json_put_int(w, number);
+    return epp_plugin_call(x->plugin, d, &result, err);
 }
 
-bool epp_exec_start(Provider *p, Str id, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err)
+static bool epp_exec__kill(ExecCall *call, Deadline d, Err *err)
 {
-    Epp *e = (Epp *)p;
+    EppExec *x = epp_exec__of(call);
 
-    if (!epp_exec__sayable(rq, err) || !epp_plugin_attach(e, EPP_GATE_EXEC, id, d, err))
+    if (x->running && x->era == x->plugin->era) {
+        epp_call_forget(&x->plugin->calls, &x->wait, true);
+        x->running = false;
+        x->over = true;
+        return true;
+    }
+    if (x->era != x->plugin->era)
+        return err_set(err, ERR_CLOSED, E8021, "the plugin that ran the command was ended");
+    if (!x->stream || x->stream->exited)
+        return true;
+    if (!epp_plugin_has(x->plugin, "process.manage")) {
+        err_set(err, ERR_REMOTE, E8004, "provider %.*s cannot stop a command: it does not declare process.manage",
+                STR_ARG(x->plugin->spec.id));
         return false;
-    bool     stream = epp_plugin_has(e, "exec.stream"), ok;
-    EppExec *x = mem_new(sizeof *x);
-    *x = (EppExec){.plugin = e, .sandbox = mem_str(id), .era = e->era, .overdue = DEADLINE_NONE};
-    x->parts[0] = buf_make(LIMIT_EPP_LINE);
-    x->parts[1] = buf_make(LIMIT_EPP_LINE);
-    x->bytes = buf_make(LIMIT_EPP_LINE);
-    int64_t patience = rq->timeout_ms > 0 ? rq->timeout_ms + LIMIT_EPP_MARGIN_MS : e->spec.call_ms;
-    epp_exec__request(e, stream ? "exec.start" : "exec.run", id, rq);
-    x->started = clock_mono_ms();
-    if (stream)
-        ok = epp_exec__start(x, clock_sooner(d, clock_after(patience)), err);
-    else
-        ok = x->running = epp_call_send(&e->calls, &x->wait, clock_sooner(d, clock_after(patience)), err);
-    if (rq->timeout_ms > 0)
-        x->overdue = clock_after(patience);
-    if (!ok)
-        epp_exec_close((ExecCall *)x);
-    else
-        *out = (ExecCall *)x;
-    return ok;
+    }
+    return epp_exec__signal(x, SIGTERM, d, err) &&
+           (epp_call_await_exit(&x->plugin->calls, x->stream, clock_sooner(d, clock_after(EPP_EXEC_TERM_MS))) ||
+            epp_exec__signal(x, SIGKILL, d, err));
 }
 
 /* ---- its events ---- */
@@ -239,7 +179,7 @@ static Step epp_exec__overdue(EppExec *x, Err *err)
     } else {
         err_set(err, ERR_TIMEOUT, E3001, "the command ran past its timeout, and its end was not reported");
     }
-    (void)epp_exec_kill((ExecCall *)x, clock_after(LIMIT_CLEANUP_MS), &none);
+    (void)epp_exec__kill((ExecCall *)x, clock_after(LIMIT_CLEANUP_MS), &none);
     return STEP_ERR;
 }
 
@@ -248,7 +188,7 @@ static Step epp_exec__look(EppExec *x, ExecEvent *ev, Err *err)
     return x->stream ? epp_exec__look_stream(x, ev, err) : epp_exec__look_run(x, ev, err);
 }
 
-Step epp_exec_next(ExecCall *call, ExecEvent *ev, Err *err)
+static Step epp_exec__next(ExecCall *call, ExecEvent *ev, Err *err)
 {
     EppExec *x = epp_exec__of(call);
     Step     step;
@@ -273,7 +213,7 @@ Step epp_exec_next(ExecCall *call, ExecEvent *ev, Err *err)
     return step;
 }
 
-StreamWant epp_exec_want(const ExecCall *call)
+static StreamWant epp_exec__want(const ExecCall *call)
 {
     const EppExec *x = (const EppExec *)call;
     const EppLink *l = &x->plugin->calls.link;
@@ -283,62 +223,19 @@ StreamWant epp_exec_want(const ExecCall *call)
     return (StreamWant){over ? -1 : l->ready, POLLIN};
 }
 
-Deadline epp_exec_deadline(const ExecCall *call)
+static Deadline epp_exec__deadline(const ExecCall *call)
 {
     const EppExec *x = (const EppExec *)call;
 
     return clock_sooner(x->overdue, epp_link_deadline(&x->plugin->calls.link));
 }
 
-/* ---- stopping it ---- */
-
-static bool epp_exec__signal(EppExec *x, int number, Deadline d, Err *err)
-{
-    JsonOut    *w = epp_plugin_begin(x->plugin, "process.signal", str_from(x->sandbox));
-    const Json *result;
-
-    json_key(w, "pid");
-    if (x->process_is_number) {
-        Json pid = {.type = JSON_REAL, .text = str_from(x->process)};
-        json_put(w, &pid);
-    } else {
-        json_put_str(w, str_from(x->process));
-    }
-    json_key(w, "signal");
-    json_put_int(w, number);
-    return epp_plugin_call(x->plugin, d, &result, err);
-}
-
-bool epp_exec_kill(ExecCall *call, Deadline d, Err *err)
-{
-    EppExec *x = epp_exec__of(call);
-
-    if (x->running && x->era == x->plugin->era) {
-        epp_call_forget(&x->plugin->calls, &x->wait, true);
-        x->running = false;
-        x->over = true;
-        return true;
-    }
-    if (x->era != x->plugin->era)
-        return err_set(err, ERR_CLOSED, E8021, "the plugin that ran the command was ended");
-    if (!x->stream || x->stream->exited)
-        return true;
-    if (!epp_plugin_has(x->plugin, "process.manage")) {
-        err_set(err, ERR_REMOTE, E8004, "provider %.*s cannot stop a command: it does not declare process.manage",
-                STR_ARG(x->plugin->spec.id));
-        return false;
-    }
-    return epp_exec__signal(x, SIGTERM, d, err) &&
-           (epp_call_await_exit(&x->plugin->calls, x->stream, clock_sooner(d, clock_after(EPP_EXEC_TERM_MS))) ||
-            epp_exec__signal(x, SIGKILL, d, err));
-}
-
-Str epp_exec_pid(const ExecCall *call)
+static Str epp_exec__pid(const ExecCall *call)
 {
     return str_from(((const EppExec *)call)->process);
 }
 
-void epp_exec_close(ExecCall *call)
+static void epp_exec__close(ExecCall *call)
 {
     EppExec *x = epp_exec__of(call);
 
@@ -355,4 +252,113 @@ void epp_exec_close(ExecCall *call)
     mem_free(x->sandbox);
     mem_free(x->process);
     mem_free(x);
+}
+
+static const ExecOps epp_exec__ops = {
+    .next = epp_exec__next, .want = epp_exec__want, .deadline = epp_exec__deadline, .kill = epp_exec__kill,
+    .pid = epp_exec__pid, .close = epp_exec__close,
+};
+
+/* ---- starting ---- */
+
+static bool epp_exec__sayable(const ExecRequest *rq, Err *err)
+{
+    for (size_t i = 0; i < rq->argc; i++)
+        if (!epp_plugin_utf8(rq->argv[i], "a word of the command", err))
+            return false;
+    for (size_t i = 0; i < rq->env_count; i++)
+        if (!epp_plugin_utf8(rq->env[i].key, "a variable's name", err) ||
+            !epp_plugin_utf8(rq->env[i].value, "a variable's value", err))
+            return false;
+    return epp_plugin_utf8(rq->cwd, "the working directory", err);
+}
+
+/* One word is a shell line, several arrive as they are. */
+static void epp_exec__words(JsonOut *w, const ExecRequest *rq)
+{
+    bool line = rq->argc == 1;
+    /* The shell takes a line that begins like an option for one. */
+    bool option = line && rq->argv[0].n && (rq->argv[0].p[0] == '-' || rq->argv[0].p[0] == '+');
+
+    json_key(w, "cmd");
+    json_put_str(w, line ? STR("sh") : rq->argv[0]);
+    json_key(w, "args");
+    json_begin(w, '[');
+    if (line)
+        json_put_str(w, STR("-c"));
+    if (option) {
+        Buf b = buf_make(rq->argv[0].n + 1);
+        buf_addc(&b, ' ');
+        buf_add(&b, rq->argv[0]);
+        json_put_str(w, buf_str(&b));
+        buf_free(&b);
+    }
+    for (size_t i = line && !option ? 0 : 1; i < rq->argc; i++)
+        json_put_str(w, rq->argv[i]);
+    json_end(w, ']');
+}
+
+static void epp_exec__request(Epp *e, const char *method, Str id, const ExecRequest *rq)
+{
+    JsonOut *w = epp_plugin_begin(e, method, id);
+
+    epp_exec__words(w, rq);
+    json_key(w, "env");
+    json_begin(w, '{');
+    for (size_t i = 0; i < rq->env_count; i++) {
+        json_key_str(w, rq->env[i].key);
+        json_put_str(w, rq->env[i].value);
+    }
+    json_end(w, '}');
+    json_key(w, "cwd");
+    json_put_str(w, rq->cwd);
+    json_key(w, "user");
+    json_put_str(w, STR(""));
+    json_key(w, "timeout");
+    json_put_int(w, rq->timeout_ms > 0 ? rq->timeout_ms / 1000 + (rq->timeout_ms % 1000 != 0) : LIMIT_EPP_TIMEOUT_S);
+}
+
+static bool epp_exec__start(EppExec *x, Deadline d, Err *err)
+{
+    EppCalls   *c = &x->plugin->calls;
+    const Json *result;
+
+    if (!epp_call_end(c, d, &result, err))
+        return false;
+    const Json *process = json_get(result, "process_id");
+    Str         key = epp_call_key(process);
+    if (!key.n)
+        return epp_call_bad(c, "exec.start", "process_id is neither text nor a number", err);
+    x->process = mem_str(key);
+    x->process_is_number = process->type != JSON_STRING;
+    x->stream = epp_call_stream(c, key);
+    return true;
+}
+
+bool epp_exec_start(Provider *p, Str id, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err)
+{
+    Epp *e = (Epp *)p;
+
+    if (!epp_exec__sayable(rq, err) || !epp_plugin_attach(e, EPP_GATE_EXEC, id, d, err))
+        return false;
+    bool     stream = epp_plugin_has(e, "exec.stream"), ok;
+    EppExec *x = mem_new(sizeof *x);
+    *x = (EppExec){.base = {&epp_exec__ops}, .plugin = e, .sandbox = mem_str(id), .era = e->era, .overdue = DEADLINE_NONE};
+    x->parts[0] = buf_make(LIMIT_EPP_LINE);
+    x->parts[1] = buf_make(LIMIT_EPP_LINE);
+    x->bytes = buf_make(LIMIT_EPP_LINE);
+    int64_t patience = rq->timeout_ms > 0 ? rq->timeout_ms + LIMIT_EPP_MARGIN_MS : e->spec.call_ms;
+    epp_exec__request(e, stream ? "exec.start" : "exec.run", id, rq);
+    x->started = clock_mono_ms();
+    if (stream)
+        ok = epp_exec__start(x, clock_sooner(d, clock_after(patience)), err);
+    else
+        ok = x->running = epp_call_send(&e->calls, &x->wait, clock_sooner(d, clock_after(patience)), err);
+    if (rq->timeout_ms > 0)
+        x->overdue = clock_after(patience);
+    if (!ok)
+        epp_exec__close((ExecCall *)x);
+    else
+        *out = (ExecCall *)x;
+    return ok;
 }

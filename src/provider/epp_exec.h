@@ -5,8 +5,6 @@
  * end LIMIT_EPP_MARGIN_MS after that, it is asked to stop it, where it can be,
  * and the result is E3001 (exec.run: E8022). The protocol has no word for "no
  * timeout": LIMIT_EPP_TIMEOUT_S is sent then, and not kept here.
- *
- * See provider.h for what the functions do.
  */
 #ifndef ABX_EPP_EXEC_H
 #define ABX_EPP_EXEC_H
@@ -14,11 +12,5 @@
 #include "provider/provider.h"
 
 ABX_FN bool epp_exec_start(Provider *p, Str id, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err);
-ABX_FN Step epp_exec_next(ExecCall *x, ExecEvent *ev, Err *err);
-ABX_FN StreamWant epp_exec_want(const ExecCall *x);
-ABX_FN Deadline epp_exec_deadline(const ExecCall *x);
-ABX_FN bool epp_exec_kill(ExecCall *x, Deadline d, Err *err);
-ABX_FN Str epp_exec_pid(const ExecCall *x);
-ABX_FN void epp_exec_close(ExecCall *x);
 
 #endif

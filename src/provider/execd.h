@@ -1,4 +1,4 @@
-/* execd.h - the daemon inside an OpenSandbox sandbox: calls and commands.
+/* execd.h - the daemon inside an OpenSandbox sandbox: where it is, and calls.
  *
  * Its address is asked from the server each time, since it changes with a
  * resume or a restart. The sandbox behind it is not trusted: it never sees the
@@ -49,28 +49,5 @@ ABX_FN bool execd_open(Execd *x, const ExecdCall *call, Arena *a, Exchange **out
 
 /* The same with the whole (JSON) answer. */
 ABX_FN bool execd_ask(Execd *x, const ExecdCall *call, Arena *a, ExecdReply *out, Err *err);
-
-/* Start a command: `line` is for the daemon's shell. See provider.h for what
- * the call can do; it is independent of the Execd and its arena. */
-ABX_FN bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err);
-ABX_FN Step execd_next(ExecCall *c, ExecEvent *ev, Err *err);
-ABX_FN StreamWant execd_want(const ExecCall *c);
-ABX_FN Deadline execd_deadline(const ExecCall *c);
-ABX_FN bool execd_kill(ExecCall *c, Deadline d, Err *err);
-ABX_FN Str  execd_pid(const ExecCall *c);
-ABX_FN void execd_close(ExecCall *c);
-
-/* A command of ours, run to its end. */
-typedef struct ExecdRun {
-    Str     line;           /* for the daemon's shell */
-    int64_t timeout_ms;     /* 0: none */
-    int     exit_code;      /* its result from here on: -1 for a signal */
-    bool    timed_out;
-    Str     out;            /* what it printed, as the daemon's lines allow */
-    Str     said;           /* its complaint, cleaned, at most 8 KiB of it */
-} ExecdRun;
-
-/* False: the result is unknown. ERR_LIMIT: it printed more than LIMIT_ANSWER. */
-ABX_FN bool execd_run(Execd *x, ExecdRun *run, Arena *a, Deadline d, Err *err);
 
 #endif

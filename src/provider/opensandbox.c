@@ -10,7 +10,7 @@
 #include "net/dial.h"
 #include "os/poll.h"
 #include "provider/entry.h"
-#include "provider/execd.h"
+#include "provider/execd_command.h"
 #include "provider/lifecycle.h"
 #include "provider/process.h"
 #include "provider/transfer.h"
@@ -402,8 +402,7 @@ const ProviderKind *opensandbox_kind(void)
         .open = opensandbox__open, .close = opensandbox__close, .ignore_cancel = opensandbox__ignore_cancel,
         .create = opensandbox__create, .get = opensandbox__get, .list = opensandbox__list, .kill = opensandbox__kill,
         .set_timeout = opensandbox__set_timeout, .pause = opensandbox__pause, .resume = opensandbox__resume,
-        .port_url = opensandbox__port_url, .exec = opensandbox__exec, .exec_next = execd_next, .exec_want = execd_want,
-        .exec_deadline = execd_deadline, .exec_kill = execd_kill, .exec_pid = execd_pid, .exec_close = execd_close,
+        .port_url = opensandbox__port_url, .exec = opensandbox__exec,
         .file_write = opensandbox__write, .file_read = opensandbox__read, .file_stat = opensandbox__stat,
         .file_list = opensandbox__files, .folder_make = opensandbox__make_folder, .file_move = opensandbox__move,
         .file_remove = opensandbox__remove, .process_list = opensandbox__processes,

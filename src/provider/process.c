@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "base/str.h"
 #include "os/random.h"
+#include "provider/execd_command.h"
 
 enum {
     PROCESS_GONE = 20,      /* our commands' exit statuses: no such process, */

@@ -71,6 +71,14 @@ typedef struct ExecRequest {
     int64_t     timeout_ms;     /* 0: none; at its end the process group is killed */
     bool        tell_pid;       /* exec_pid() will be asked */
     bool        open_stdin;     /* process_stdin() is to work: without it the command finds the end of input at once */
+    /* What follows asks for the carried agent (provider/carry.h), or for a
+     * backend that can do it by itself; others refuse it with E8004. */
+    Str         user;           /* a name or a number; empty: the daemon's own */
+    bool        input;          /* exec_write() will feed its stdin, exec_end_input() end it */
+    bool        tty;            /* a terminal of this size; what it prints is EXEC_OUT, and it takes input */
+    int         cols, rows;
+    bool        job;            /* goes on without this call, under the name that exec_job() tells */
+    int64_t     hold_s;         /* tty: lives on so long when the connection is lost */
 } ExecRequest;
 
 typedef enum ExecEventKind {
@@ -88,7 +96,36 @@ typedef struct ExecEvent {
     int64_t       duration_ms;
 } ExecEvent;
 
-typedef struct ExecCall ExecCall;   /* a running command; the backend's own struct */
+typedef struct ExecCall ExecCall;
+
+/* What can be done with a running command. Those that are NULL the backend
+ * cannot do. */
+typedef struct ExecOps {
+    /* STEP_DONE: *ev is the next event. STEP_MORE: nothing there; wait as `want`
+     * says, at most until `deadline`, and call again. STEP_ERR: the stream
+     * broke, or fell silent: the result is unknown. */
+    Step (*next)(ExecCall *x, ExecEvent *ev, Err *err);
+    StreamWant (*want)(const ExecCall *x);
+    Deadline (*deadline)(const ExecCall *x);
+    /* Ends the remote process group (TERM, then KILL). */
+    bool (*kill)(ExecCall *x, Deadline d, Err *err);
+    /* The command's process, as process_stdin and process_signal take it; empty
+     * as long as it is not known. Good until `close`. */
+    Str (*pid)(const ExecCall *x);
+    void (*close)(ExecCall *x);             /* does not stop the command of a backend that lets it run on */
+
+    /* These never wait: what they say is on its way, and flows while `next` is
+     * called. write: *n of the bytes were taken, 0 when there is no room now. */
+    bool (*write)(ExecCall *x, Str bytes, size_t *n, Err *err);
+    bool (*end_input)(ExecCall *x, Err *err);
+    bool (*signal)(ExecCall *x, int number, Err *err);      /* to the group; what is left of it when the command ends goes, too */
+    bool (*resize)(ExecCall *x, int cols, int rows, Err *err);
+    bool (*detach)(ExecCall *x, Err *err);  /* it goes on, under the name that `job` tells; nothing follows but its end here */
+    Str (*job)(const ExecCall *x);          /* empty: it cannot be attached to again */
+} ExecOps;
+
+/* A running command; first member of each backend's own struct. */
+struct ExecCall { const ExecOps *ops; };
 
 typedef struct PortUrl {
     Str     url;                /* with scheme */
@@ -175,18 +212,8 @@ typedef struct ProviderKind {
 
     /* Starts a command; the call must be closed. `d` is for starting alone. */
     bool (*exec)(Provider *p, Str id, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err);
-    /* STEP_DONE: *ev is the next event. STEP_MORE: nothing there; wait as
-     * exec_want says, at most until exec_deadline, and call again. STEP_ERR:
-     * the stream broke, or fell silent: the result is unknown. */
-    Step (*exec_next)(ExecCall *x, ExecEvent *ev, Err *err);
-    StreamWant (*exec_want)(const ExecCall *x);
-    Deadline (*exec_deadline)(const ExecCall *x);
-    /* Ends the remote process group (TERM, then KILL). */
-    bool (*exec_kill)(ExecCall *x, Deadline d, Err *err);
-    /* The command's process, as process_stdin and process_signal take it; empty
-     * as long as it is not known. Good until exec_close. */
-    Str (*exec_pid)(const ExecCall *x);
-    void (*exec_close)(ExecCall *x);        /* does not stop the command */
+    /* How this program is carried into a sandbox; NULL: it cannot be. */
+    const struct CarrierOps *carrier;
 
     /* Writes all of src to path, whole or not at all: what was there before
      * stays until the new content is complete. mode -1: an existing file keeps
@@ -226,6 +253,7 @@ struct ProviderHost {
     void (*trace)(void *ctx, const char *line);     /* NULL: nobody listens */
     void  *trace_ctx;
     Str    ca_file;
+    Str    agent_path;          /* the program that is carried into sandboxes (provider/carry.h); empty: none */
 };
 
 /* First member of each backend's own struct. */

@@ -151,17 +151,17 @@ static void epp_test_exec(EppTest *t, const ExecRequest *rq, Buf *got)
         return;
     }
     do {
-        step = k->exec_next(x, &ev, &err);
+        step = x->ops->next(x, &ev, &err);
         if (step == STEP_ERR)
             epp_test_fail(&err, got);
         else if (step == STEP_DONE && ev.kind == EXEC_EXIT)
             ev.exit_code < 0 ? buf_addf(got, "s(%d)", ev.signal) : buf_addf(got, "x(%d)", ev.exit_code);
         else if (step == STEP_DONE)
             buf_addf(got, "%c(%.*s)", ev.kind == EXEC_OUT ? 'o' : 'e', STR_ARG(ev.bytes));
-        else if (k->exec_want(x).fd >= 0 && !poll_one(k->exec_want(x).fd, k->exec_want(x).events, -1, k->exec_deadline(x), &none))
+        else if (x->ops->want(x).fd >= 0 && !poll_one(x->ops->want(x).fd, x->ops->want(x).events, -1, x->ops->deadline(x), &none))
             assert_int_equal(none.kind, ERR_TIMEOUT);
     } while (step == STEP_MORE || (step == STEP_DONE && ev.kind != EXEC_EXIT));
-    k->exec_close(x);
+    x->ops->close(x);
 }
 
 static bool epp_test_sink(void *ctx, Str bytes, Err *err)

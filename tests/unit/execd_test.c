@@ -3,7 +3,7 @@
  * may only be told when its final event has arrived whole. */
 #include "base/limits.h"
 #include "base/str.h"
-#include "provider/execd.h"
+#include "provider/execd_command.h"
 #include "script_stream.h"
 
 /* want: o(bytes) and e(bytes), joined as long as the kind stays, x(code) or s(signal), t behind it for a timeout, !(code) */
@@ -59,7 +59,7 @@ static bool execd__test_run(Script *script, Buf *got)
     assert_true(url_parse(STR("http://127.0.0.1:1/proxy/44772"), &a, &x.at.url, &err));
     bool ok = execd_start(&x, STR("true"), &rq, &call, clock_after(10000), &err);
     while (ok && !result) {
-        step = execd_next(call, &ev, &err);
+        step = call->ops->next(call, &ev, &err);
         if (step == STEP_MORE)
             continue;
         if (step == STEP_ERR)
@@ -83,7 +83,8 @@ static bool execd__test_run(Script *script, Buf *got)
         buf_addf(got, "s(%d)%s", ev.signal, ev.timed_out ? "t" : "");
     else
         buf_addf(got, "!(%s)", code);
-    execd_close(call);
+    if (call)
+        call->ops->close(call);
     client_free(l.http);
     arena_free(&a);
     return result;

@@ -27,6 +27,8 @@
 #include "pktline_test.c"
 #include "object_test.c"
 #include "pack_test.c"
+#include "frame_test.c"
+#include "armor_test.c"
 #include "casefold_test.c"
 #include "url_test.c"
 #include "glob_test.c"
@@ -105,6 +107,8 @@ int main(int argc, char **argv)
     TEST_RUN(pktline);
     TEST_RUN(object);
     TEST_RUN(pack);
+    TEST_RUN(frame);
+    TEST_RUN(armor);
     TEST_RUN(casefold);
     TEST_RUN(url);
     TEST_RUN(glob);
