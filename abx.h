@@ -280,6 +280,11 @@ ABX_API int abx_exec_end_input(abx_exec *x, abx_error *e);
  * ended too, with TERM, and KILL after 2 seconds. */
 ABX_API int abx_exec_signal(abx_exec *x, int number, abx_error *e);
 ABX_API int abx_exec_resize(abx_exec *x, int cols, int rows, abx_error *e);
+/* For a loop whose reader takes nothing now. 1: no more output is asked for
+ * until `on` is 0; what is on its way already still comes, some MiB at most, so
+ * go on calling abx_exec_next(), which keeps the connection alive. 0: this way of
+ * running cannot do it; do not call abx_exec_next() as long as there is no room. */
+ABX_API int abx_exec_hold(abx_exec *x, int on);
 /* Leaves it running: abx_exec_job() says under which name. */
 ABX_API int abx_exec_detach(abx_exec *x, abx_error *e);
 ABX_API const char *abx_exec_job(const abx_exec *x);    /* NULL: none, or it is not known yet. Good until abx_exec_free() */

@@ -153,6 +153,15 @@ int abx_exec_resize(abx_exec *x, int cols, int rows, abx_error *e)
                       ops->resize(x->call, cols, rows, &err), &err, e);
 }
 
+int abx_exec_hold(abx_exec *x, int on)
+{
+    const ExecOps *ops = x->call->ops;
+
+    if (ops->hold)
+        ops->hold(x->call, on != 0);
+    return ops->hold != NULL;
+}
+
 int abx_exec_detach(abx_exec *x, abx_error *e)
 {
     const ExecOps *ops = x->call->ops;

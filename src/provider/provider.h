@@ -120,6 +120,8 @@ typedef struct ExecOps {
     bool (*end_input)(ExecCall *x, Err *err);
     bool (*signal)(ExecCall *x, int number, Err *err);      /* to the group; what is left of it when the command ends goes, too */
     bool (*resize)(ExecCall *x, int cols, int rows, Err *err);
+    /* `on`: no credit is given for output any more, until it is off; `next` goes on. NULL: there are no credits. */
+    void (*hold)(ExecCall *x, bool on);
     bool (*detach)(ExecCall *x, Err *err);  /* it goes on, under the name that `job` tells; nothing follows but its end here */
     Str (*job)(const ExecCall *x);          /* empty: it cannot be attached to again */
 } ExecOps;
