@@ -144,6 +144,7 @@
 #include "api/session.c"
 #include "api/sandbox.c"
 #include "api/exec.c"
+#include "api/jobs.c"
 #include "api/copy.c"
 #include "api/entries.c"
 #include "api/processes.c"

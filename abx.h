@@ -79,6 +79,8 @@ typedef struct abx_error {
     char     message[2048];         /* one line for a person, without the code */
     char     suggestion[2048];      /* what to do about it, or "" */
     int      retryable;             /* the same call may work in a while */
+    int      command_status;        /* E3005 of a command: 127, the sandbox has no such program; 126, it has one that
+                                       cannot be run. Else 0 */
     char     request_id[80];        /* the server's name for the exchange, or "" */
 } abx_error;
 
@@ -106,7 +108,8 @@ typedef struct abx_options {
     int         cancel_fd;
     int         allow_cwd_env;      /* an endpoint from ./.env may meet a key from elsewhere */
     int         agent_never;        /* do not carry this program into sandboxes: the backend's own calls alone */
-    const char *agent_path;         /* the abx that is carried; NULL: ABX_BIN, else `abx` on PATH, else as agent_never */
+    const char *agent_path;         /* the abx that is carried; NULL: ABX_BIN, else `abx` in an absolute folder of PATH,
+                                       else (and with config_only at once) as agent_never */
     void      (*notice)(void *ctx, const char *line);   /* NULL: "abx: line" on stderr */
     void       *notice_ctx;
     void      (*trace)(void *ctx, const char *line);    /* NULL: none. Never holds a secret */
@@ -208,7 +211,15 @@ typedef struct abx_list_options {
 ABX_API int abx_list(abx_session *s, const abx_list_options *o,
                      int (*each)(void *ctx, const abx_info *info), void *ctx, int *more, abx_error *e);
 
-/* ---- commands ---- */
+/* ---- commands ----
+ *
+ * Where the backend has a way, a command is run by a program that abx carries
+ * into the sandbox (docs/agent.md): itself, abx_options.agent_path. Such a
+ * command is exact: words, output, input, signals, timeouts. Where that cannot
+ * be, the backend's own calls run it; a notice says so once for each command,
+ * and what is then not exact, and what those calls cannot do is refused with
+ * E8004, with the reason why nothing could be carried. Under agent_never, or
+ * without an agent_path, the same holds without a notice. */
 
 typedef struct abx_exec abx_exec;
 
@@ -224,12 +235,19 @@ typedef struct abx_exec_options {
     const char *user;               /* a name or a number in the sandbox; NULL: the backend's own */
     int         input;              /* abx_exec_write() will feed its standard input; without it that is /dev/null */
     int         tty;                /* it gets a terminal of this size, and input; what it prints is ABX_STDOUT */
-    int         cols, rows;
+    int         cols, rows;         /* 1 to 65535; 0: not known */
     int         job;                /* it goes on without this handle: abx_exec_job() */
     int64_t     hold_s;             /* tty: it lives on for so long when the connection is lost; 0: it ends then */
+    int         tell_start;         /* ABX_STARTED is given */
 } abx_exec_options;
 
-typedef enum abx_event_kind { ABX_STDOUT, ABX_STDERR, ABX_EXIT } abx_event_kind;
+typedef enum abx_event_kind {
+    ABX_STDOUT, ABX_STDERR, ABX_EXIT,
+    ABX_STARTED,        /* with tell_start, and of abx_job_attach(): it runs; abx_exec_pid() and abx_exec_job() are known.
+                           Backends that run it by their own calls do not tell */
+    ABX_REPLAY,         /* of abx_job_attach(): what follows begins at `offset`; what was asked for before that is gone */
+    ABX_DETACHED,       /* it was left by abx_exec_detach(), and goes on */
+} abx_event_kind;
 
 typedef struct abx_event {
     abx_event_kind kind;
@@ -239,6 +257,7 @@ typedef struct abx_event {
     int         signal;             /* ABX_EXIT: its number, 0: none, -1: the backend does not say which */
     int         timed_out;          /* ABX_EXIT: timeout_ms ended it */
     int64_t     duration_ms;        /* ABX_EXIT */
+    uint64_t    offset;             /* ABX_REPLAY: how much it had printed before, stdout and stderr together */
 } abx_event;
 
 typedef struct abx_want {
@@ -248,21 +267,30 @@ typedef struct abx_want {
 } abx_want;
 
 /* Starts a command. A sandbox that is not running is refused before anything
- * is sent, for what is sent to a paused one runs when it is resumed. */
+ * is sent, for what is sent to a paused one runs when it is resumed. What the
+ * sandbox finds wrong comes from here or from the first abx_exec_next(): E3005
+ * with command_status for the program, E4001 or E4002 for cwd, E8002 for a user
+ * that is not there, E8004 for one that the agent may not become. Nothing ran. */
 ABX_API abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e);
 
 /* The next event: 1, *event is filled. 0: nothing yet (wait = 0 only). -1: the
  * result is unknown, and the error says why; never a made-up exit code. With
  * wait != 0 it waits, and cancel_fd ends the wait; a poll loop of one's own
- * watches that descriptor itself. After ABX_EXIT, or a failure but
- * ABX_CANCELLED, nothing follows: E8002. */
+ * watches that descriptor itself. After ABX_EXIT, ABX_DETACHED, or a failure
+ * but ABX_CANCELLED, nothing follows: E8002.
+ *
+ * What the last event held counts as used, and the command may print as much
+ * more. The connection is looked after by this call alone: it should be made
+ * after each wake-up of abx_exec_want(), also by whoever has no room for output
+ * (abx_exec_hold()); 20 seconds without it, and the agent ends a command that is
+ * not held. */
 ABX_API int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e);
 ABX_API abx_want abx_exec_want(const abx_exec *x);
 
-/* Ends the remote process group: TERM, and KILL when it does not go. How the
- * command ended comes from abx_exec_next() as ever. The daemon is asked by the
- * name that it gave to the command: before that came, and after ABX_EXIT, this
- * may fail. */
+/* Ends the remote process group: TERM (by the agent: HUP), and KILL when it
+ * does not go within 2 seconds or so. How the command ended comes from
+ * abx_exec_next() as ever. Before the command's name or number came, and after
+ * ABX_EXIT, this may fail. */
 ABX_API int abx_exec_kill(abx_exec *x, abx_error *e);
 
 /* The command's process, for abx_process_signal() and abx_process_stdin(). NULL
@@ -285,10 +313,63 @@ ABX_API int abx_exec_resize(abx_exec *x, int cols, int rows, abx_error *e);
  * go on calling abx_exec_next(), which keeps the connection alive. 0: this way of
  * running cannot do it; do not call abx_exec_next() as long as there is no room. */
 ABX_API int abx_exec_hold(abx_exec *x, int on);
-/* Leaves it running: abx_exec_job() says under which name. */
+/* Leaves it running, a job or a terminal: abx_exec_job() says under which name.
+ * ABX_DETACHED follows, or ABX_EXIT if it was over. */
 ABX_API int abx_exec_detach(abx_exec *x, abx_error *e);
 ABX_API const char *abx_exec_job(const abx_exec *x);    /* NULL: none, or it is not known yet. Good until abx_exec_free() */
-ABX_API void abx_exec_free(abx_exec *x);            /* NULL is fine; does not stop the command */
+/* NULL is fine. The agent ends a command whose handle is freed before ABX_EXIT,
+ * but for jobs and what is held; the backend's own calls let it run on. */
+ABX_API void abx_exec_free(abx_exec *x);
+
+/* ---- jobs ----
+ *
+ * Commands that go on in a sandbox without a handle: those started with `job`,
+ * and terminals that were left by abx_exec_detach(), or lost their connection
+ * and are held. A job keeps the last MiB of what it printed and, when it has
+ * ended, its result, until it is forgotten. All this is the agent's: E8004
+ * where it cannot be carried. E8005: there is no such job. */
+
+typedef struct abx_job {
+    const char *id;
+    const char *state;              /* running, ended, lost: it is gone, and nobody saw how it ended */
+    const char *command;            /* its words, shortened */
+    const char *pid;                /* its process and group; NULL: not running */
+    const char *started_at;         /* RFC 3339, UTC; NULL: not known, here and below */
+    const char *ended_at;
+    int         tty;
+    int         attached;           /* somebody has it */
+    int         exit_code;          /* ended: as in abx_event; else -1 */
+    int         signal;
+    int         timed_out;
+    uint64_t    printed;            /* how many bytes, stdout and stderr together, */
+    uint64_t    kept_from;          /* and the first of them that is still there */
+} abx_job;
+
+/* Calls `each` for every job; the job is good during the call, nonzero from it
+ * ends this early. */
+ABX_API int abx_jobs(abx_sandbox *b, int (*each)(void *ctx, const abx_job *j), void *ctx, abx_error *e);
+
+typedef struct abx_attach_options {
+    uint64_t    offset;             /* how much of what it printed is not wanted again */
+    int         take;               /* whoever has it now loses it; otherwise that is E8003 */
+    int         watch;              /* look on: whoever has it keeps it, and there is no input, signal or resizing */
+    int         cols, rows;         /* a terminal gets this size; 0: it keeps its own */
+} abx_attach_options;
+
+/* Goes on with a job, also with one that has ended: ABX_STARTED, ABX_REPLAY,
+ * what it printed from there on, ABX_EXIT. abx_exec_write() and the others work
+ * as on a new command. Freeing the handle leaves it running. */
+ABX_API abx_exec *abx_job_attach(abx_sandbox *b, const char *id, const abx_attach_options *o, abx_error *e);
+
+/* To its process group (1 to 64). E8005, too, when it has ended. */
+ABX_API int abx_job_signal(abx_sandbox *b, const char *id, int number, abx_error *e);
+/* Its result and output go. E8003: it is still running. */
+ABX_API int abx_job_forget(abx_sandbox *b, const char *id, abx_error *e);
+
+/* Takes what was carried out of the sandbox again: *removed (may be NULL) is how
+ * many folders went. E8003: a job lives there that has not been forgotten; with
+ * `force` it is ended. By the backend's own calls. */
+ABX_API int abx_remove_agent(abx_sandbox *b, int force, int *removed, abx_error *e);
 
 /* ---- files ---- */
 

@@ -162,7 +162,7 @@ typedef enum FrameKind {
     FRAME_PTY,                  /* a program with a terminal: what it prints is OUT */
     FRAME_FORWARD,              /* a connection to 127.0.0.1:port; the channel is not 0 */
     FRAME_ATTACH,               /* go on with `job`: REPLAY and OUT from `offset` on, as far as its ring goes back */
-    FRAME_JOBS,                 /* OUT: a line of JSON for each job; EXIT 0 */
+    FRAME_JOBS,                 /* OUT: a line of JSON for each job (below); EXIT 0 */
     FRAME_CONTROL,              /* to `job`: argv[0] is "signal" with a number, or "forget"; EXIT 0, or FAIL */
     FRAME_KINDS,                /* how many there are, and one */
 } FrameKind;
@@ -172,7 +172,19 @@ enum {
     FRAME_START_JOB = 2,        /* it goes on without a client, and keeps its result until it is forgotten */
     FRAME_START_NO_ACK = 4,     /* the client cannot send: no CREDIT is waited for, no ACK, no PING */
     FRAME_START_TAKE = 8,       /* attach: the present client is sent away */
+    FRAME_START_WATCH = 16,     /* attach: beside the present client, who alone may send more than CREDIT, ACK and PING */
 };
+
+/* Each kind is answered with STARTED (pid 0 for what is no process), or FAIL.
+ * attach: STARTED, REPLAY, and then as exec. A line of FRAME_JOBS:
+ *
+ *     {"id":"...","pid":7,"command":"make -j2","tty":false,"state":"running","attached":false,
+ *      "started":1790000000,"printed":120,"from":0}
+ *
+ * state: running, ended, lost. An ended one has "ended" (seconds as in
+ * "started"), "exit_code" or "signal", and "timed_out" where it did. "command"
+ * is at most 200 bytes of UTF-8. errno of FAIL at FRAME_AT_ATTACH: ENOENT no
+ * such job, ESRCH it has ended, EBUSY somebody has it or it still runs. */
 
 typedef struct FrameStart {
     FrameKind kind;

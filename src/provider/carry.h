@@ -53,9 +53,9 @@ typedef struct Carried {
 
 typedef struct CarryRequest {
     bool input;                 /* what the client sends later must arrive: a deaf way will not do */
-    /* The client's first bytes, preamble, HELLO and, but for forwards, START;
-     * called once or more. What does not fit in a variable goes as a file. */
-    bool (*first)(void *ctx, bool deaf, Buf *to, Err *err);
+    /* The client's first bytes on this way, preamble, HELLO and, but for forwards,
+     * START; called once or more. What does not fit in a variable goes as a file. */
+    bool (*first)(void *ctx, CarryWay way, bool deaf, Buf *to, Err *err);
     void *ctx;
 } CarryRequest;
 
