@@ -65,6 +65,7 @@
 #include "net/multipart.c"
 #include "net/listen.c"
 #include "net/httpd.c"
+#include "net/ws.c"
 /* provider: the backends */
 #include "provider/provider.c"
 #include "provider/refusal.c"

@@ -48,6 +48,7 @@
 #include "multipart_test.c"
 #include "proc_test.c"
 #include "httpd_test.c"
+#include "ws_test.c"
 #include "agent_test.c"
 #include "manifest_test.c"
 #include "config_test.c"
@@ -128,6 +129,7 @@ int main(int argc, char **argv)
     TEST_RUN(multipart);
     TEST_RUN(proc);
     TEST_RUN(httpd);
+    TEST_RUN(ws);
     TEST_RUN(agent);
     TEST_RUN(manifest);
     TEST_RUN(config);
