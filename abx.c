@@ -66,6 +66,7 @@
 #include "net/listen.c"
 #include "net/httpd.c"
 #include "net/ws.c"
+#include "net/ws_stream.c"
 /* provider: the backends */
 #include "provider/provider.c"
 #include "provider/refusal.c"

@@ -1,12 +1,14 @@
 #include "net/client.h"
 
-#include "base/buf.h"
+#include "base/base64.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/http.h"
 #include "net/pool.h"
+#include "net/ws.h"
 #include "os/poll.h"
+#include "os/random.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -45,6 +47,7 @@ struct Exchange {
     bool      maybe;        /* an earlier connection took a part of the request */
     bool      keep;         /* the connection can carry another exchange */
     bool      broken;
+    char      accept[WS_ACCEPT + 1];    /* the proof that is wanted of a 101; "": none was asked for */
     HttpHead  head;
     HttpBody  body;
 };
@@ -104,7 +107,7 @@ static void client__say_field(const Client *c, char mark, Str name, Str value)
     static const char *const open[] = {
         "Accept", "Accept-Encoding", "Cache-Control", "Connection", "Content-Disposition", "Content-Length",
         "Content-Range", "Content-Type", "Date", "Host", "Keep-Alive", "Range", "Retry-After", "Server",
-        "Transfer-Encoding", "User-Agent", "X-Request-Id",
+        "Transfer-Encoding", "Upgrade", "User-Agent", "X-Request-Id",
     };
     bool shown = false;
 
@@ -190,6 +193,7 @@ static bool client__own_field(Str name)
 {
     static const char *const own[] = {
         "Host", "User-Agent", "Accept-Encoding", "Content-Length", "Transfer-Encoding", "TE", "Trailer", "Expect",
+        "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Extensions", "Sec-WebSocket-Protocol",
     };
 
     for (size_t i = 0; i < COUNT_OF(own); i++)
@@ -219,6 +223,23 @@ static bool client__put_length(Exchange *x, const ClientRequest *r, Err *err)
     return client__put(x, STR("Content-Length"), str_from(length), err);
 }
 
+/* The wish for WebSocket, under a key that was not used before. */
+static bool client__put_upgrade(Exchange *x, Err *err)
+{
+    unsigned char nonce[16];
+    Buf           key = buf_make(WS_KEY);
+    bool          ok;
+
+    random_bytes(nonce, sizeof nonce);
+    base64_put(&key, (Str){(const char *)nonce, sizeof nonce});
+    ws_accept(buf_str(&key), x->accept);
+    ok = client__put(x, STR("Connection"), STR("Upgrade"), err) && client__put(x, STR("Upgrade"), STR("websocket"), err) &&
+         client__put(x, STR("Sec-WebSocket-Version"), STR("13"), err) &&
+         client__put(x, STR("Sec-WebSocket-Key"), buf_str(&key), err);
+    buf_free(&key);
+    return ok;
+}
+
 /* The head of the request into `out`. */
 static bool client__head(Exchange *x, const ClientRequest *r, Err *err)
 {
@@ -240,7 +261,8 @@ static bool client__head(Exchange *x, const ClientRequest *r, Err *err)
         client__say(c, "> %s %.*s%s", r->method, STR_ARG(r->url.path), r->url.query.p ? "?***" : "");
     ok = ok && client__put(x, STR("Host"), url_authority(&r->url, &a), err) &&
          (!c->agent[0] || client__put(x, STR("User-Agent"), str_from(c->agent), err)) &&
-         client__put(x, STR("Accept-Encoding"), STR("identity"), err) && client__put_length(x, r, err);
+         client__put(x, STR("Accept-Encoding"), STR("identity"), err) && client__put_length(x, r, err) &&
+         (!r->websocket || client__put_upgrade(x, err));
     for (size_t i = 0; ok && i < r->headers.n; i++) {
         Header h = r->headers.v[i];
         ok = client__own_field(h.name)
@@ -364,6 +386,23 @@ static Step client__in(Exchange *x, Err *err)
     return stream_read(k->stream, k->in, POOL_IN_SIZE, &k->n, err);
 }
 
+/* A 101: the change that was asked for, and nothing that was not (RFC 6455, 4.1). */
+static Step client__switched(const Exchange *x, Err *err)
+{
+    Headers     h = x->head.headers;
+    const char *wrong = !x->accept[0] ? "to a protocol that was not asked for"
+                        : !str_eq_nocase(header_get(h, "Upgrade"), STR("websocket")) ? "to another protocol than WebSocket"
+                        : !header_has_token(h, "Connection", "upgrade") ? "without a field Connection: Upgrade"
+                        : !str_eq(header_get(h, "Sec-WebSocket-Accept"), str_from(x->accept)) ? "without the proof that it speaks it"
+                        : header_count(h, "Sec-WebSocket-Extensions") || header_count(h, "Sec-WebSocket-Protocol")
+                            ? "with an extension that was not asked for" : NULL;
+
+    if (!wrong)
+        return STEP_DONE;
+    err_set(err, ERR_INPUT, E5000, "bad HTTP: the server changes %s", wrong);
+    return STEP_ERR;
+}
+
 /* STEP_DONE: the head of the final answer is there. */
 static Step client__answer(Exchange *x, int *interim, Err *err)
 {
@@ -383,11 +422,9 @@ static Step client__answer(Exchange *x, int *interim, Err *err)
             return step;
         if (step == STEP_MORE)
             continue;
+        if (x->head.status == 101)
+            return client__switched(x, err);
         client__say_head(x->client, &x->head);
-        if (x->head.status == 101) {
-            err_set(err, ERR_INPUT, E5000, "bad HTTP: the server changes to a protocol that was not asked for");
-            return STEP_ERR;
-        }
         if (++*interim > LIMIT_INTERIM) {
             err_set(err, ERR_LIMIT, E5000, "more than %d interim answers", LIMIT_INTERIM);
             return STEP_ERR;
@@ -512,10 +549,23 @@ static bool client__open(Exchange *x, const ClientRequest *r, Err *err)
     }
     if (!http_body_of(HTTP_ANSWER, str_from(r->method), &x->head, &x->body, err))
         return err_wrap(err, "%s", x->where);
-    x->keep = http_keeps(&x->head) && !x->sending && x->body.state != HTTP_BODY_UNTIL_END &&
+    x->keep = x->head.status != 101 && http_keeps(&x->head) && !x->sending && x->body.state != HTTP_BODY_UNTIL_END &&
               !header_has_token(r->headers, "Connection", "close");
     client__say_head(x->client, &x->head);
     return true;
+}
+
+Stream *client_take(Exchange *x, Buf *rest)
+{
+    PoolConn *k = x->conn;
+    Stream   *s = k->stream;
+
+    if (x->head.status != 101)
+        BUG("a connection that did not change its protocol");
+    buf_add(rest, (Str){k->in + k->at, k->n - k->at});
+    k->stream = NULL;
+    client_close(x);
+    return s;
 }
 
 bool client_open(Client *c, const ClientRequest *request, Exchange **out, Err *err)

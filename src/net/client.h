@@ -27,6 +27,10 @@
  *
  * Redirects are not followed; the caller sees the 3xx.
  *
+ * With `websocket` the request asks to change to WebSocket (RFC 6455, 4.1). A
+ * server that does answers 101, and then there is client_take() for what
+ * follows; every other status is an answer like any other: a refusal.
+ *
  * Memory: client_free() closes everything. The head of an answer lives in the
  * Exchange until client_close().
  */
@@ -34,6 +38,7 @@
 #define ABX_CLIENT_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/flow.h"
 #include "net/header.h"
 #include "net/stream.h"
@@ -59,12 +64,13 @@ typedef struct ClientOptions {
 typedef struct ClientRequest {
     const char *method;
     Url         url;
-    /* Beside Host, User-Agent, Accept-Encoding, Content-Length and Transfer-Encoding: those are set
-     * here, and refused (E8002) when they are given, as are TE, Trailer and Expect. */
+    /* Beside Host, User-Agent, Accept-Encoding, Content-Length, Transfer-Encoding and what changes the
+     * protocol: those are set here, and refused (E8002) when they are given, as are TE, Trailer and Expect. */
     Headers     headers;
     const Source *body;         /* NULL: none (POST and PUT say Content-Length: 0). Size -1 goes out chunked */
     bool      (*rewind)(void *ctx, Err *err);   /* NULL: the body can be read once only */
     bool        idempotent;
+    bool        websocket;      /* of a GET */
     Deadline    deadline;       /* until the head of the answer is there, connecting included */
     int64_t     idle_ms;        /* the longest pause in which not a byte moves, both ways; 0: no such limit */
 } ClientRequest;
@@ -84,7 +90,7 @@ ABX_FN void    client_cancel_grace(Client *c, int64_t ms);
  * (E5000): lost after that, so whether the request was handled is unknown. */
 ABX_FN bool    client_open(Client *c, const ClientRequest *request, Exchange **out, Err *err) ABX_CHECK;
 
-ABX_FN int     client_status(const Exchange *x);                /* 200 … 599 */
+ABX_FN int     client_status(const Exchange *x);                /* 200 … 599, or the 101 that was asked for */
 ABX_FN Headers client_headers(const Exchange *x);
 
 /* How long the body is: -1 when the answer does not say. */
@@ -103,6 +109,11 @@ ABX_FN bool    client_read(Exchange *x, char *p, size_t cap, size_t *n, Deadline
  * client_want() says what to wait for. */
 ABX_FN Step       client_try(Exchange *x, char *p, size_t cap, size_t *n, Err *err) ABX_CHECK;
 ABX_FN StreamWant client_want(const Exchange *x);
+
+/* After a 101: the connection itself, which is the caller's now. What was read
+ * of it already goes behind what is in *rest, at most POOL_IN_SIZE bytes. Ends
+ * the exchange. */
+ABX_SET Stream *client_take(Exchange *x, Buf *rest);
 
 /* The whole body, NUL-terminated, in the arena. More than `limit`: ERR_LIMIT. */
 ABX_FN bool    client_text(Exchange *x, size_t limit, Arena *a, Str *body, Deadline deadline, Err *err) ABX_CHECK;

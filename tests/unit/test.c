@@ -49,6 +49,7 @@
 #include "proc_test.c"
 #include "httpd_test.c"
 #include "ws_test.c"
+#include "ws_stream_test.c"
 #include "agent_test.c"
 #include "manifest_test.c"
 #include "config_test.c"
@@ -130,6 +131,7 @@ int main(int argc, char **argv)
     TEST_RUN(proc);
     TEST_RUN(httpd);
     TEST_RUN(ws);
+    TEST_RUN(ws_stream);
     TEST_RUN(agent);
     TEST_RUN(manifest);
     TEST_RUN(config);
