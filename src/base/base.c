@@ -10,10 +10,19 @@ void base_bug(const char *file, int line, const char *what)
     abort();
 }
 
+static void (*base__last)(void);
+
+void base_at_no_memory(void (*f)(void))
+{
+    base__last = f;
+}
+
 void base_no_memory(void)
 {
     static const char line[] = "abx: out of memory\n";
 
+    if (base__last)
+        base__last();
     if (write(2, line, sizeof line - 1) < 0)
         _exit(1);       /* nothing left to say it with */
     _exit(1);

@@ -61,4 +61,7 @@ ABX_FN ABX_NORETURN void base_bug(const char *file, int line, const char *what);
  * the library ends its process. */
 ABX_FN ABX_NORETURN void base_no_memory(void);
 
+/* `f` is called before that; it may do what a signal handler may. */
+ABX_FN void base_at_no_memory(void (*f)(void));
+
 #endif

@@ -56,6 +56,13 @@
 #define LIMIT_AGENT_PING_MS 3000                /* on a silent event stream; clients wait 10 to 20 s */
 #define LIMIT_AGENT_TERM_MS 3000                /* from SIGTERM to SIGKILL, as the stock daemon has it */
 
+/* A terminal here and a command there */
+#define LIMIT_CONSOLE_OUT   ((size_t)64 << 10)  /* what waits for the terminal, or for the connection, before no more is taken */
+#define LIMIT_CONSOLE_HELD  ((size_t)8 << 20)   /* with what was on its way: the largest window twice */
+#define LIMIT_CONSOLE_HOLD_S 600                /* without a connection it lives on: time to find another network */
+#define LIMIT_CONSOLE_AGAIN_MS 60000            /* to connect again by itself, before somebody is asked to */
+#define LIMIT_CONSOLE_LEAVE_MS 2000             /* from a signal to the end of what did not end by itself */
+
 /* multipart/form-data */
 #define LIMIT_PARTS         1000                /* in one body, as the stock daemon has it */
 #define LIMIT_PART_HEAD     ((size_t)16 << 10)  /* the fields of one part: a name and a file name */

@@ -9,6 +9,7 @@
 #include "cli/cmd_install.h"
 #include "cli/cmd_provider.h"
 #include "cli/cmd_sandbox.h"
+#include "cli/cmd_shell.h"
 
 static const ArgOption commands__globals[] = {
     {0, ARG_FLAG, false, "json", NULL, NULL, "print JSON, errors too; the same as -o json"},
@@ -59,6 +60,20 @@ static const ArgOption commands__stream[] = {
     COMMANDS_ENV,
     {'w', ARG_VALUE, false, "workdir", "cwd", "DIR", "the folder in the sandbox to run in"},
     {0, ARG_VALUE, false, "timeout", NULL, "TIME", "kill the command after this time; none"},
+};
+
+#define COMMANDS_KEYS_OPTION \
+    {0, ARG_VALUE, false, "detach-keys", NULL, "KEYS", "what to type to leave it running: ctrl-p,ctrl-q; none"}
+
+static const ArgOption commands__shell[] = {
+    COMMANDS_ENV,
+    {'w', ARG_VALUE, false, "workdir", "cwd", "DIR", "the folder in the sandbox to run in"},
+    {'u', ARG_VALUE, false, "user", NULL, "USER", "a name or a number in the sandbox to run as"},
+    COMMANDS_KEYS_OPTION,
+};
+
+static const ArgOption commands__attach[] = {
+    COMMANDS_KEYS_OPTION,
 };
 
 static const ArgOption commands__kill[] = {
@@ -121,6 +136,12 @@ static const ArgOption commands__doctor[] = {
     "KEY is a setting of abx (http_timeout, provider), one of the provider that is\n" \
     "used (base_url; --provider ID chooses), or providers.ID.KEY.\n"
 
+#define COMMANDS_TERMINAL \
+    "Ctrl-P Ctrl-Q leaves it running, and `abx job attach` comes back to it. When the\n" \
+    "connection is lost, abx tries for a minute to connect again; it runs on alone\n" \
+    "for ten minutes. The terminal here gets its mode back whatever happens, but\n" \
+    "when abx is killed by SIGKILL: `stty sane` helps then.\n"
+
 static const ArgCommand commands__rows[] = {
     {"sandbox", "create", NULL, "make a sandbox that is ready for commands",
      "The result is the sandbox, as `info` shows it; with -q its id alone. A time\n"
@@ -162,6 +183,17 @@ static const ArgCommand commands__rows[] = {
      "  abx sandbox shell-stream ID --command 'for i in 1 2 3; do date; sleep 1; done'\n"
      "  abx --json sandbox shell-stream ID --command 'make 2>&1'\n",
      COMMANDS_OPTIONS(stream), {{PLACE_ONE, false, "ID"}, {PLACE_WORDS, false, "COMMAND"}}, cmd_exec_stream},
+    {"sandbox", "shell", NULL, "open a shell in a sandbox, or run a command in a terminal there",
+     "Without COMMAND the shell is $SHELL of the sandbox, else bash, else sh; it is\n"
+     "not a login shell, so PATH is the image's. TERM is handed on; LANG and LC_* are\n"
+     "not, but by -e LANG. Every key goes there, Ctrl-C too; the size follows. A\n"
+     "signal to abx is handed on and ends it within 2 seconds. Exit status: as exec.\n"
+     "\n"
+     COMMANDS_TERMINAL,
+     "  abx shell ID\n"
+     "  abx shell ID -u www-data -w /srv\n"
+     "  abx shell ID -e LANG top\n",
+     COMMANDS_OPTIONS(shell), {{PLACE_ONE, false, "ID"}, {PLACE_WORDS, false, "COMMAND"}}, cmd_shell_open},
     {"sandbox", "upload", NULL, "copy a file into a sandbox",
      "The file is there whole or not at all: it is written under another name, its\n"
      "size is compared, and it is renamed. An existing file keeps its mode. LOCAL - is\n"
@@ -281,6 +313,12 @@ static const ArgCommand commands__rows[] = {
      cmd_config_explain},
     {"config", "path", NULL, "show the path of config.toml", "With --json that of the file with the secrets, too.\n",
      "  \"$EDITOR\" \"$(abx config path)\"\n", NULL, 0, {{0}}, cmd_config_path},
+    {"job", "attach", NULL, "go back to a terminal that was left, or lost",
+     "What it printed last is shown again, up to 1 MiB. Whoever has it loses it.\n"
+     "\n"
+     COMMANDS_TERMINAL,
+     "  abx job attach ID JOB\n",
+     COMMANDS_OPTIONS(attach), {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "JOB"}}, cmd_shell_attach},
     {"", "agent", NULL, "the daemon inside a sandbox, by this same program",
      "Its words are its own, and it stands first: no global option goes in front.\n",
      "  abx agent serve --port 44772\n", NULL, 0, {{PLACE_WORDS, false, "WORD"}}, cmd_about_agent},

@@ -12,7 +12,7 @@
 static const int run__signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* What a shell shows for a program that SIGPIPE ended. */
-enum { RUN_PIPE_STATUS = 128 + SIGPIPE, RUN_OWN_FAILURE = 125 };
+enum { RUN_PIPE_STATUS = 128 + SIGPIPE, RUN_OWN_FAILURE = 125, RUN_TIMED_OUT = 124 };
 
 bool run_watch(Run *r, Err *err)
 {
@@ -144,6 +144,20 @@ int run_end(const Run *r, Buf *text)
 
     buf_free(text);
     return status;
+}
+
+int run_ended(const Run *r, const abx_event *exit)
+{
+    Err err;
+
+    if (exit->timed_out)
+        return RUN_TIMED_OUT;
+    if (exit->exit_code >= 0)
+        return exit->exit_code;
+    if (exit->signal > 0)
+        return 128 + exit->signal;
+    err_set(&err, ERR_REMOTE, E3000, "a signal ended the command, and the backend does not say which");
+    return run_fail_own(r, &err);
 }
 
 bool run_can_print(abx_error *e)

@@ -54,6 +54,9 @@ ABX_FN int run_fail_told(const Run *r, const Err *err);    /* never silent */
 ABX_FN int run_result(const Run *r, Str text);
 ABX_FN int run_end(const Run *r, Buf *text);               /* the same, and frees it */
 
+/* The exit status of a command whose own is passed on; prints where no status says it. */
+ABX_FN int run_ended(const Run *r, const abx_event *exit);
+
 /* For verbs with a result: a standard output that cannot take it is found out
  * before anything is done. False: *e. */
 ABX_FN bool run_can_print(abx_error *e) ABX_CHECK;

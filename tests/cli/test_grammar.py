@@ -170,17 +170,17 @@ def test_on_a_terminal_nothing_steers_it(abx, tmp_path):
 
 # --- help ---
 
-COMMANDS = ["sandbox create", "sandbox list", "sandbox info", "sandbox exec", "sandbox shell-stream",
+COMMANDS = ["sandbox create", "sandbox list", "sandbox info", "sandbox exec", "sandbox shell-stream", "sandbox shell",
             "sandbox upload", "sandbox download", "sandbox pause", "sandbox resume", "sandbox timeout",
             "sandbox url", "sandbox kill", "provider list", "provider info", "provider export", "provider test",
             "provider serve", "provider install", "provider update", "provider rollback", "provider uninstall",
             "provider default", "provider doctor", "provider verify", "config list", "config get", "config set",
-            "config unset", "config explain", "config path", "agent", "version", "help"]
+            "config unset", "config explain", "config path", "job attach", "agent", "version", "help"]
 TOPICS = ["exit-codes", "environment", "output", "providers"]
 
 
 def listed(text):
-    return re.findall(r"^  abx ((?:sandbox|provider|config) \S+?|\S+?)(?:,.*| {2,}.*)$",
+    return re.findall(r"^  abx ((?:sandbox|provider|config|job) \S+?|\S+?)(?:,.*| {2,}.*)$",
                       text.split("Commands:")[1].split("\n\n")[0], re.M)
 
 

@@ -75,6 +75,7 @@
 #include "epp_test.c"
 #include "args_test.c"
 #include "screen_test.c"
+#include "detach_test.c"
 #include "values_test.c"
 
 /* With words: the tables of these names alone. */
@@ -156,6 +157,7 @@ int main(int argc, char **argv)
     TEST_RUN(epp);
     TEST_RUN(args);
     TEST_RUN(screen);
+    TEST_RUN(detach);
     TEST_RUN(values);
     return failed != 0;
 }
