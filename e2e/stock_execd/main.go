@@ -1,28 +1,42 @@
 // Command stock_execd plays the stock in-sandbox daemon of OpenSandbox for
-// tests: the commands, files and directories API on port 44772, with the
-// losses and quirks that a client has to live with. It is a stand-in, written
-// from the behaviour seen on the wire; sessions, terminals and the code
-// interpreter are left out.
+// tests: the commands, bash sessions, terminals, files and directories API on
+// port 44772, with the losses and quirks that a client has to live with. It is
+// a stand-in, written from the behaviour seen on the wire; the code interpreter
+// is left out.
 package main
 
 import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"strings"
+
+	"stock_execd/model"
 )
 
 const tokenHeader = "X-EXECD-ACCESS-TOKEN"
 
-var port = flag.Int("port", 44772, "port to listen on, on all addresses")
+var (
+	host = flag.String("host", "", "address to listen on, all when empty")
+	port = flag.Int("port", 44772, "port to listen on; 0 is a free one, named on stderr")
+)
 
 func main() {
 	flag.Parse()
 	handler := withToken(os.Getenv("EXECD_ACCESS_TOKEN"), http.HandlerFunc(route))
-	log.Fatal(http.ListenAndServe(fmt.Sprintf(":%d", *port), handler))
+	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", *host, *port))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if *port == 0 {
+		fmt.Fprintf(os.Stderr, "stock_execd: listening on port %d\n", listener.Addr().(*net.TCPAddr).Port)
+	}
+	log.Fatal(http.Serve(listener, handler))
 }
 
 // withToken guards every path, /ping and /proxy too, when a token is set.
@@ -52,6 +66,8 @@ var routes = map[string]http.HandlerFunc{
 	"GET /directories/list":   listDirectory,
 	"POST /directories":       makeDirectories,
 	"DELETE /directories":     removeDirectories,
+	"POST /session":           makeSession,
+	"POST /pty":               makeTerminal,
 	"GET /metrics":            metricsOnce,
 	"GET /metrics/watch":      metricsWatch,
 }
@@ -76,9 +92,34 @@ func route(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if routeLiving(w, r, words) {
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain")
 	w.WriteHeader(http.StatusNotFound)
 	fmt.Fprint(w, "404 page not found")
+}
+
+// routeLiving has the calls about one session or terminal.
+func routeLiving(w http.ResponseWriter, r *http.Request, words []string) bool {
+	if len(words) < 2 || len(words) > 3 {
+		return false
+	}
+	switch r.Method + " " + words[0] + "/" + strings.Join(words[2:], "") {
+	case "DELETE session/":
+		removeSession(w, words[1])
+	case "POST session/run":
+		runInSession(w, r, words[1])
+	case "GET pty/":
+		terminalStatus(w, words[1])
+	case "DELETE pty/":
+		removeTerminal(w, words[1])
+	case "GET pty/ws":
+		attachTerminal(w, r, words[1])
+	default:
+		return false
+	}
+	return true
 }
 
 func sendJSON(w http.ResponseWriter, status int, body interface{}) {
@@ -104,10 +145,13 @@ const (
 )
 
 func sendError(w http.ResponseWriter, status int, code, format string, args ...interface{}) {
-	sendJSON(w, status, struct {
-		Code    string `json:"code"`
-		Message string `json:"message"`
-	}{code, fmt.Sprintf(format, args...)})
+	sendJSON(w, status, model.Problem{Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// writeError is the object alone, where the status is long sent.
+func writeError(w io.Writer, code, message string) {
+	text, _ := json.Marshal(model.Problem{Code: code, Message: message})
+	w.Write(text)
 }
 
 // decode reads the first JSON value of the body, whatever its Content-Type;

@@ -24,6 +24,17 @@ func (b steadyBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// wholeClose is an upgraded connection that cannot be closed one way only: the
+// end of either direction is the end of both.
+type wholeClose struct{ io.ReadWriteCloser }
+
+func closeWhole(answer *http.Response) error {
+	if both, ok := answer.Body.(io.ReadWriteCloser); ok && answer.StatusCode == http.StatusSwitchingProtocols {
+		answer.Body = wholeClose{both}
+	}
+	return nil
+}
+
 // forward hands /proxy/PORT/REST to 127.0.0.1:PORT as /REST, any method and
 // WebSocket upgrades included. The daemon's own port is a target like any
 // other: the direct endpoint that the server gives out *is* /proxy/44772.
@@ -51,8 +62,9 @@ func forward(w http.ResponseWriter, r *http.Request, rest string) {
 				out.Body = steadyBody{out.Body}
 			}
 		},
-		Transport:     proxyTransport,
-		FlushInterval: -1,
+		Transport:      proxyTransport,
+		FlushInterval:  -1,
+		ModifyResponse: closeWhole,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
 			http.Error(w, "Bad Gateway", http.StatusBadGateway)
 		},

@@ -41,8 +41,9 @@ class Answer:
 class Agent:
     """A daemon of its own in a folder of its own."""
 
-    def __init__(self, folder, user=None, env=None, limits=None):
-        program = BINARY
+    words = ("agent", "serve")
+
+    def __init__(self, folder, user=None, env=None, limits=None, program=BINARY):
         if user is not None:        # pytest's folders, and perhaps the program's, are closed to others
             folder = Path(tempfile.mkdtemp(prefix="abx-agent-"))
             program = str(folder / "abx")
@@ -51,7 +52,7 @@ class Agent:
         self.folder, self.own = folder, user is not None
         self.env = {"PATH": PATH, "HOME": str(folder), "TMPDIR": str(folder), **(env or {})}
         more = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-        self.process = subprocess.Popen([program, "agent", "serve", "--host", "127.0.0.1", "--port", "0"], cwd=folder,
+        self.process = subprocess.Popen([program, *self.words, "--host", "127.0.0.1", "--port", "0"], cwd=folder,
                                         env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.PIPE, preexec_fn=limits, start_new_session=True, **more)
         line = self.process.stderr.readline().decode()

@@ -84,3 +84,47 @@ type Metrics struct {
 	MemUsedMib  float64 `json:"mem_used_mib"`
 	Timestamp   int64   `json:"timestamp"`
 }
+
+type PtyRequest struct {
+	Cwd     string `json:"cwd"`
+	Command string `json:"command"`
+}
+
+type PtyStatus struct {
+	SessionId    string `json:"session_id"`
+	Running      bool   `json:"running"`
+	OutputOffset uint64 `json:"output_offset"`
+}
+
+// PtyFrame is a text frame of the daemon, PtyControl one of a client.
+type PtyFrame struct {
+	Type      string `json:"type"`
+	SessionId string `json:"session_id,omitempty"`
+	Mode      string `json:"mode,omitempty"`
+	ExitCode  *int   `json:"exit_code,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Code      string `json:"code,omitempty"`
+}
+
+type PtyControl struct {
+	Type   string `json:"type"`
+	Cols   uint16 `json:"cols"`
+	Rows   uint16 `json:"rows"`
+	Signal string `json:"signal"`
+	Data   string `json:"data"`
+}
+
+type SessionRequest struct {
+	Cwd string `json:"cwd"`
+}
+
+type RunInSessionRequest struct {
+	Command   string `json:"command"`
+	Cwd       string `json:"cwd"`
+	TimeoutMs int64  `json:"timeout"`
+}
+
+type Problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
