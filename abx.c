@@ -162,6 +162,8 @@
 /* serve: what stands on abx.h besides the command line */
 #include "serve/wire.c"
 #include "serve/export.c"
+#include "serve/call.c"
+#include "serve/running.c"
 #include "serve/calls.c"
 #include "serve/serve.c"
 #include "serve/kit.c"

@@ -34,7 +34,7 @@ static const ProviderField opensandbox__fields[] = {
 };
 
 static const char *const opensandbox__features[] = {
-    "sandbox.lifecycle", "sandbox.timeout", "sandbox.pause", "exec.run", "exec.stream", "process.manage", "files.rw",
+    "sandbox.lifecycle", "sandbox.timeout", "sandbox.pause", "exec.run", "exec.stream", "process.manage", "pty", "files.rw",
     "ports.url",
 };
 

@@ -1,4 +1,4 @@
-/* calls.h - one call of EPP, carried out on abx.h.
+/* calls.h - the calls of EPP, carried out on abx.h.
  *
  * A call runs in a process of its own (serve/serve.h), with a session of its
  * own, and may wait as long as abx.h does. What it has to say goes down a pipe
@@ -6,7 +6,9 @@
  * alone, which begin with `!`:
  *
  *     !pid N      exec.start: the command's process in the sandbox
- *     !end        exec.start: exec.exit was sent
+ *     !did ID     the answer to request ID was the line before, which is about
+ *                 a command that runs (serve/running.h)
+ *     !end        exec.start, pty.open: exec.exit, or pty.exit, was sent
  *
  * A sandbox that was made is removed again unless the server says by a byte "k"
  * in the cancel fd that the host was told of it.
@@ -23,16 +25,7 @@
 #ifndef ABX_CALLS_H
 #define ABX_CALLS_H
 
-#include "abx.h"
-#include "data/json.h"
-
-typedef struct Call {
-    Str         method;
-    Str         id;             /* as JSON text; empty: null */
-    const Json *params;         /* an object */
-    const char *process_id;     /* exec.start: what the command is called from now on */
-    const char *pid;            /* process.*: the process that is meant by such a name; NULL: params.pid is one */
-} Call;
+#include "serve/call.h"
 
 /* There is such a method, but for those of the server itself. */
 ABX_FN bool calls_known(Str method);

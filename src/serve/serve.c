@@ -22,6 +22,13 @@
 
 #define SERVE_NAME "abx-"       /* what the process ids of exec.start begin with; a number follows */
 
+/* A request about a command that runs, which the command's call will answer. */
+typedef struct ServeAsked ServeAsked;
+struct ServeAsked {
+    ServeAsked *next;
+    char       *id;             /* as JSON text */
+};
+
 /* A call that runs. */
 typedef struct ServeJob {
     pid_t      pid;             /* 0: the place is free */
@@ -31,19 +38,22 @@ typedef struct ServeJob {
     char      *id;              /* of the request, as JSON text; NULL when that was empty */
     char      *sandbox;         /* exec.start: where */
     uint64_t   told;            /* sandbox.create: how many bytes must be out for the host to know; 0: not yet */
-    char       name[32];        /* exec.start: the process id; else "" */
+    char       name[32];        /* exec.start, pty.open: the process id; else "" */
     char       process[16];     /* its number in the sandbox; "": not known yet */
+    int        ask;             /* and what is asked of it goes here; -1: nobody listens any more */
+    Buf        asks;            /* as soon as it takes it */
+    ServeAsked *asked;
+    bool       pty;
     bool       create;
     bool       answered;
-    bool       ended;           /* exec.exit was sent */
+    bool       ended;           /* exec.exit or pty.exit was sent */
 } ServeJob;
 
-/* A request that must wait. */
+/* A request that waits for a free place. */
 typedef struct ServeHeld {
     char *line;
     size_t n;
     char *id;
-    int   job;                  /* for the process of this job; -1: for a free place */
 } ServeHeld;
 
 typedef struct Serve {
@@ -136,7 +146,7 @@ static void serve__configure(Serve *s, const abx_details *d, const Json *params)
 static abx_options serve__options(const Serve *s, int cancel_fd)
 {
     return (abx_options){.provider = s->provider, .config = s->config, .config_count = s->config_count, .config_only = 1,
-                         .cancel_fd_set = cancel_fd >= 0, .cancel_fd = cancel_fd};
+                         .agent_path = "/proc/self/exe", .cancel_fd_set = cancel_fd >= 0, .cancel_fd = cancel_fd};
 }
 
 static void serve__strings(JsonOut *w, const char *key, abx_strings list)
@@ -243,6 +253,8 @@ static void serve__become(Serve *s, const ServeJob *self, const Call *call, int 
             close(s->jobs[i].out);
             if (s->jobs[i].cancel >= 0)
                 close(s->jobs[i].cancel);
+            if (s->jobs[i].ask >= 0)
+                close(s->jobs[i].ask);
         }
     if (null >= 0) {
         dup2(null, s->in);
@@ -253,80 +265,166 @@ static void serve__become(Serve *s, const ServeJob *self, const Call *call, int 
     _exit(0);
 }
 
+static void serve__close_all(int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+}
+
+/* What is asked of it comes in a pipe that never blocks, on either side. */
+static bool serve__pipes(int out[2], int cancel[2], int ask[2], bool command)
+{
+    return pipe2(out, O_CLOEXEC) == 0 && pipe2(cancel, O_CLOEXEC) == 0 && (!command || pipe2(ask, O_CLOEXEC | O_NONBLOCK) == 0);
+}
+
 static bool serve__start(Serve *s, ServeJob *j, Call *call, Str sandbox)
 {
-    int out[2] = {-1, -1}, cancel[2] = {-1, -1};
+    int   fds[6] = {-1, -1, -1, -1, -1, -1}, *out = fds, *cancel = fds + 2, *ask = fds + 4;
+    bool  pty = str_eq(call->method, STR("pty.open")), command = pty || str_eq(call->method, STR("exec.start"));
+    pid_t pid = -1;
 
-    if (pipe2(out, O_CLOEXEC) != 0 || pipe2(cancel, O_CLOEXEC) != 0) {
-        for (int i = 0; i < 2; i++) {
-            if (out[i] >= 0)
-                close(out[i]);
-            if (cancel[i] >= 0)
-                close(cancel[i]);
+    if (serve__pipes(out, cancel, ask, command)) {
+        *j = (ServeJob){.out = out[0], .cancel = cancel[1], .ask = ask[1], .pty = pty,
+                        .create = str_eq(call->method, STR("sandbox.create"))};
+        if (command) {
+            snprintf(j->name, sizeof j->name, SERVE_NAME "%llu", (unsigned long long)++s->names);
+            call->process_id = j->name;
         }
-        return false;
+        call->asks = ask[0];
+        pid = fork();
     }
-    *j = (ServeJob){.out = out[0], .cancel = cancel[1], .create = str_eq(call->method, STR("sandbox.create"))};
-    if (str_eq(call->method, STR("exec.start"))) {
-        snprintf(j->name, sizeof j->name, SERVE_NAME "%llu", (unsigned long long)++s->names);
-        call->process_id = j->name;
-        j->sandbox = mem_str(sandbox);
-    }
-    pid_t pid = fork();
     if (pid == 0) {
         close(out[0]);
         close(cancel[1]);
+        if (ask[1] >= 0)
+            close(ask[1]);
         serve__become(s, j, call, out[1], cancel[0]);
     }
-    close(out[1]);
-    close(cancel[0]);
     if (pid < 0) {
-        close(out[0]);
-        close(cancel[1]);
-        mem_free(j->sandbox);
+        serve__close_all(fds, COUNT_OF(fds));
         *j = (ServeJob){0};
         return false;
     }
+    int theirs[] = {out[1], cancel[0], ask[0]};
+    serve__close_all(theirs, COUNT_OF(theirs));
     j->pid = pid;
+    j->sandbox = mem_str(sandbox);
     j->lines = wire_reader(LIMIT_SERVE_LINE + 64);
+    j->asks = buf_make(LIMIT_SERVE_REQUEST);
     j->id = call->id.n ? mem_str(call->id) : NULL;
     return true;
 }
 
-/* Why a request cannot be carried out at once. */
-typedef enum ServeWhy { SERVE_GO, SERVE_ROOM, SERVE_PROCESS, SERVE_REFUSED } ServeWhy;
+/* ---- what is asked of commands ---- */
 
-/* A `pid` that is one of our process ids: whose process is it? */
-static ServeWhy serve__process(Serve *s, Call *call, Str sandbox, int *job)
+/* The command that a request is about; NULL: it is about none of ours. A number
+ * is one of ours where it is to be fed, for its input belongs to us. */
+static ServeJob *serve__meant(Serve *s, const Call *call, Str sandbox)
 {
-    const Json *v = json_get(call->params, "pid");
-    Str         name = json_str(v), number = name;
-    uint64_t    n;
+    bool  pty = str_starts(call->method, STR("pty."));
+    const Json *v = json_get(call->params, pty ? "process_id" : "pid");
+    bool  number = v && !pty && str_eq(call->method, STR("process.stdin")) && !str_starts(json_str(v), STR(SERVE_NAME));
+    Str   name = v && v->type == JSON_INT ? v->text : json_str(v);
 
-    if (!str_starts(call->method, STR("process.")) || !str_starts(name, STR(SERVE_NAME)))
-        return SERVE_GO;
-    str_skip(&number, sizeof SERVE_NAME - 1);
-    for (size_t i = 0; i < COUNT_OF(s->jobs); i++) {
+    for (size_t i = 0; name.n && i < COUNT_OF(s->jobs); i++) {
         ServeJob *j = &s->jobs[i];
-        if (j->pid && !j->ended && str_eq(str_from(j->name), name) && str_eq(str_from(j->sandbox), sandbox)) {
-            *job = (int)i;
-            call->pid = j->process;
-            return j->process[0] ? SERVE_GO : SERVE_PROCESS;
-        }
+        if (j->pid && j->name[0] && !j->ended && j->pty == pty && str_eq(str_from(number ? j->process : j->name), name) &&
+            str_eq(str_from(j->sandbox), sandbox))
+            return j;
     }
+    return NULL;
+}
+
+static void serve__ask(Serve *s, ServeJob *j, Str id, Str line)
+{
+    ServeAsked **end = &j->asked, *asked = mem_new(sizeof *asked);
+    size_t       n = 0;
+
+    for (; *end; end = &(*end)->next)
+        n++;
+    if (n == LIMIT_SERVE_HELD || id.n + line.n + 2 > LIMIT_SERVE_REQUEST - j->asks.n) {
+        mem_free(asked);
+        serve__error(s, id, WIRE_FAILED, "too many calls wait already");
+        return;
+    }
+    *asked = (ServeAsked){.id = mem_str(id)};
+    *end = asked;
+    buf_add(&j->asks, id);
+    buf_addc(&j->asks, '\t');
+    buf_add(&j->asks, line);
+    buf_addc(&j->asks, '\n');
+}
+
+/* Hand on what it takes. */
+static void serve__hand_on(ServeJob *j)
+{
+    Str rest = buf_str(&j->asks);
+
+    while (rest.n) {
+        ssize_t n = write(j->ask, rest.p, rest.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n < 0) {            /* it has ended, which is seen elsewhere */
+            close(j->ask);
+            j->ask = -1;
+            rest.n = 0;
+            break;
+        }
+        str_skip(&rest, (size_t)n);
+    }
+    buf_drop(&j->asks, j->asks.n - rest.n);
+}
+
+/* Forget one request, or all; false: there is none of that id. */
+static bool serve__answered(ServeJob *j, Str id)
+{
+    for (ServeAsked **at = &j->asked; *at; at = &(*at)->next) {
+        ServeAsked *asked = *at;
+        if (!str_eq(str_from(asked->id), id))
+            continue;
+        *at = asked->next;
+        mem_free(asked->id);
+        mem_free(asked);
+        return true;
+    }
+    return false;
+}
+
+static bool serve__about_command(Serve *s, const Call *call, Str sandbox, Str line)
+{
+    static const char *const methods[] = {"process.stdin", "process.signal", "pty.write", "pty.resize", "pty.close"};
+    bool      known = false, pty = str_starts(call->method, STR("pty."));
+    Str       name = json_str(json_get(call->params, pty ? "process_id" : "pid")), number = name;
+    uint64_t  n;
+
+    for (size_t i = 0; i < COUNT_OF(methods); i++)
+        known = known || str_eq(call->method, str_from(methods[i]));
+    ServeJob *j = known ? serve__meant(s, call, sandbox) : NULL;
+    if (j) {
+        serve__ask(s, j, call->id, line);
+        return true;
+    }
+    if (!known || (!pty && !str_starts(name, STR(SERVE_NAME))))
+        return false;
+    str_skip(&number, number.n < sizeof SERVE_NAME ? number.n : sizeof SERVE_NAME - 1);
     bool was = num_u64(number, &n) && n >= 1 && n <= s->names;
     serve__error(s, call->id, WIRE_NOT_FOUND,
                  was ? "the command has ended, or runs in another sandbox" : "there is no such command");
-    return SERVE_REFUSED;
+    return true;
 }
 
-static void serve__hold(Serve *s, Str line, Str id, int job)
+/* ---- requests that wait ---- */
+
+static void serve__hold(Serve *s, Str line, Str id)
 {
     if (s->held_count == COUNT_OF(s->held) || s->held_bytes + line.n > LIMIT_SERVE_REQUEST) {
         serve__error(s, id, WIRE_FAILED, "too many calls wait already");
         return;
     }
-    s->held[s->held_count++] = (ServeHeld){.line = mem_str(line), .n = line.n, .id = mem_str(id), .job = job};
+    s->held[s->held_count++] = (ServeHeld){.line = mem_str(line), .n = line.n, .id = mem_str(id)};
     s->held_bytes += line.n;
 }
 
@@ -341,15 +439,14 @@ static void serve__forget_held(Serve *s, size_t i)
 
 static void serve__call(Serve *s, Call *call, Str line)
 {
-    Str       sandbox = json_str(json_get(call->params, "sandbox_id"));
-    int       job = -1;
-    ServeWhy  why = serve__process(s, call, sandbox, &job);
-    ServeJob *j = why == SERVE_GO ? serve__free_job(s, str_eq(call->method, STR("exec.start"))) : NULL;
+    Str sandbox = json_str(json_get(call->params, "sandbox_id"));
 
-    if (why == SERVE_REFUSED)
+    if (serve__about_command(s, call, sandbox, line))
         return;
+    bool      command = str_eq(call->method, STR("exec.start")) || str_eq(call->method, STR("pty.open"));
+    ServeJob *j = serve__free_job(s, command);
     if (!j)
-        serve__hold(s, line, call->id, why == SERVE_PROCESS ? job : -1);
+        serve__hold(s, line, call->id);
     else if (!serve__start(s, j, call, sandbox))
         serve__error(s, call->id, WIRE_FAILED, "this machine has no room for another call");
 }
@@ -378,9 +475,16 @@ static void serve__cancel(Serve *s, Str id)
             serve__forget_held(s, i);
             return;
         }
-    for (size_t i = 0; i < COUNT_OF(s->jobs); i++)
-        if (s->jobs[i].pid && !s->jobs[i].answered && str_eq(str_from(s->jobs[i].id), id))
-            serve__signal_job(&s->jobs[i], "c");
+    for (size_t i = 0; i < COUNT_OF(s->jobs); i++) {
+        ServeJob *j = &s->jobs[i];
+        if (j->pid && !j->answered && str_eq(str_from(j->id), id))
+            serve__signal_job(j, "c");
+        for (const ServeAsked *asked = j->asked; asked; asked = asked->next)
+            if (str_eq(str_from(asked->id), id) && id.n + 2 <= LIMIT_SERVE_REQUEST - j->asks.n) {
+                buf_add(&j->asks, id);
+                buf_add(&j->asks, STR("\t\n"));
+            }
+    }
 }
 
 static void serve__leave(Serve *s)
@@ -471,18 +575,13 @@ static void serve__line(Serve *s, const WireLine *line)
 
 /* ---- what calls say ---- */
 
-static void serve__retry(Serve *s, int job)
+static void serve__retry(Serve *s)
 {
     size_t n = s->held_count;
 
     for (size_t i = 0; i < n; i++) {
         ServeHeld h = s->held[0];
-        if (job >= 0 && h.job != job && h.job >= 0) {
-            memmove(&s->held[0], &s->held[1], (s->held_count - 1) * sizeof h);
-            s->held[s->held_count - 1] = h;
-            continue;
-        }
-        WireLine line = {.text = {mem_str((Str){h.line, h.n}), h.n}};
+        WireLine  line = {.text = {mem_str((Str){h.line, h.n}), h.n}};
         serve__forget_held(s, 0);
         serve__line(s, &line);
         mem_free((char *)line.text.p);
@@ -494,10 +593,11 @@ static void serve__said(Serve *s, ServeJob *j, Str line)
     if (str_starts(line, STR("!pid "))) {
         str_skip(&line, 5);
         snprintf(j->process, sizeof j->process, "%.*s", STR_ARG(line));
-        serve__retry(s, (int)(j - s->jobs));
+    } else if (str_starts(line, STR("!did "))) {
+        str_skip(&line, 5);
+        serve__answered(j, line);
     } else if (str_eq(line, STR("!end"))) {
         j->ended = true;
-        serve__retry(s, (int)(j - s->jobs));
     } else {
         buf_add(&s->to, line);
         buf_addc(&s->to, '\n');
@@ -512,10 +612,13 @@ static void serve__broke(Serve *s, const ServeJob *j)
 {
     Str id = str_from(j->id);
 
+    for (const ServeAsked *asked = j->asked; asked; asked = asked->next)
+        serve__error(s, str_from(asked->id), WIRE_NOT_FOUND, "the command has ended");
+
     if (!j->answered) {
         serve__error(s, id, WIRE_FAILED, "the call broke off: its result is unknown");
     } else if (j->name[0] && !j->ended) {
-        WireOut w = wire_notification(&s->to, "exec.exit");
+        WireOut w = wire_notification(&s->to, j->pty ? "pty.exit" : "exec.exit");
         json_begin(&w.json, '{');
         json_key(&w.json, "process_id");
         json_put_str(&w.json, str_from(j->name));
@@ -529,8 +632,6 @@ static void serve__broke(Serve *s, const ServeJob *j)
 
 static void serve__reap(Serve *s, ServeJob *j)
 {
-    int place = (int)(j - s->jobs);
-
     while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     if (!s->leaving)
@@ -538,11 +639,16 @@ static void serve__reap(Serve *s, ServeJob *j)
     close(j->out);
     if (j->cancel >= 0)
         close(j->cancel);
+    if (j->ask >= 0)
+        close(j->ask);
+    while (j->asked && serve__answered(j, str_from(j->asked->id)))
+        continue;
+    buf_free(&j->asks);
     wire_free(&j->lines);
     mem_free(j->id);
     mem_free(j->sandbox);
     *j = (ServeJob){0};
-    serve__retry(s, place);
+    serve__retry(s);
 }
 
 static void serve__hear(Serve *s, ServeJob *j)
@@ -622,16 +728,19 @@ static bool serve__busy(const Serve *s)
 
 static bool serve__turn(Serve *s, Deadline d, Err *err)
 {
-    struct pollfd fds[3 + LIMIT_SERVE_JOBS + 1];
+    enum { JOBS = 3, ASKS = JOBS + LIMIT_SERVE_JOBS, ALL = ASKS + LIMIT_SERVE_JOBS };
+    struct pollfd fds[ALL + 1];
 
     fds[0] = (struct pollfd){.fd = s->leaving ? -1 : s->in, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = serve__unread(s) && !s->broken ? s->out : -1, .events = POLLOUT};
     fds[2] = (struct pollfd){.fd = s->leaving ? -1 : s->signal_fd, .events = POLLIN};
     for (size_t i = 0; i < COUNT_OF(s->jobs); i++) {
-        bool heard = s->jobs[i].pid && (serve__unread(s) < LIMIT_SERVE_BACKLOG || s->broken);
-        fds[3 + i] = (struct pollfd){.fd = heard ? s->jobs[i].out : -1, .events = POLLIN};
+        const ServeJob *j = &s->jobs[i];
+        bool            heard = j->pid && (serve__unread(s) < LIMIT_SERVE_BACKLOG || s->broken);
+        fds[JOBS + i] = (struct pollfd){.fd = heard ? j->out : -1, .events = POLLIN};
+        fds[ASKS + i] = (struct pollfd){.fd = j->pid && j->asks.n ? j->ask : -1, .events = POLLOUT};
     }
-    if (!poll_wait(fds, 3 + COUNT_OF(s->jobs), -1, d, err))
+    if (!poll_wait(fds, ALL, -1, d, err))
         return false;
     if (fds[1].revents)
         serve__write(s);
@@ -639,9 +748,13 @@ static bool serve__turn(Serve *s, Deadline d, Err *err)
         serve__leave(s);
     if (fds[0].revents && !s->leaving)
         serve__read(s);
-    for (size_t i = 0; i < COUNT_OF(s->jobs); i++)
-        if (fds[3 + i].revents && s->jobs[i].pid && s->jobs[i].out == fds[3 + i].fd)
-            serve__hear(s, &s->jobs[i]);
+    for (size_t i = 0; i < COUNT_OF(s->jobs); i++) {
+        ServeJob *j = &s->jobs[i];
+        if (fds[ASKS + i].revents && j->pid && j->ask == fds[ASKS + i].fd)
+            serve__hand_on(j);
+        if (fds[JOBS + i].revents && j->pid && j->out == fds[JOBS + i].fd)
+            serve__hear(s, j);
+    }
     return true;
 }
 
