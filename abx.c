@@ -84,6 +84,7 @@
 #include "provider/epp_record.c"
 #include "provider/epp_spawn.c"
 #include "provider/epp_plugin.c"
+#include "provider/epp_pty.c"
 #include "provider/epp_exec.c"
 #include "provider/epp_file.c"
 #include "provider/epp.c"

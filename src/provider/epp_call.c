@@ -244,7 +244,8 @@ static Step epp_call__line(EppCalls *c, Str line, const EppWait *mine, const Epp
         return STEP_MORE;
     if (of && of->at == of->held.n && str_eq((Str){of->key, of->key_n}, key))
         return STEP_DONE;
-    return epp_call__hold(c, key, line, str_eq(method->text, STR("exec.exit")), err) ? STEP_MORE : STEP_ERR;
+    bool exit = str_eq(method->text, STR("exec.exit")) || str_eq(method->text, STR("pty.exit"));
+    return epp_call__hold(c, key, line, exit, err) ? STEP_MORE : STEP_ERR;
 }
 
 /* Go through the lines that are there. */

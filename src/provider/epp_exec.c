@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "provider/epp_plugin.h"
+#include "provider/epp_pty.h"
 #include "provider/epp_record.h"
 
 enum { EPP_EXEC_TERM_MS = 2000 };       /* from SIGTERM to SIGKILL */
@@ -24,6 +24,7 @@ typedef struct EppExec {
     ExecEvent  end;             /* and the end */
     unsigned   era;             /* of the plugin's processes: another one knows nothing of it */
     bool       process_is_number;
+    bool       fed;             /* process.stdin takes its process_id */
     char      *process;         /* exec.start: its process_id */
     Buf        bytes;           /* of the last event */
     int64_t    started;
@@ -36,6 +37,26 @@ static EppExec *epp_exec__of(ExecCall *x)
     return (EppExec *)x;
 }
 
+bool epp_exec_fed(const ExecCall *x)
+{
+    return ((const EppExec *)x)->fed;
+}
+
+void epp_exec_put_id(const ExecCall *call, JsonOut *w)
+{
+    const EppExec *x = (const EppExec *)call;
+    Json           id = {.type = x->process_is_number ? JSON_REAL : JSON_STRING, .text = str_from(x->process)};
+
+    json_put(w, &id);
+}
+
+bool epp_exec_lives(const ExecCall *call)
+{
+    const EppExec *x = (const EppExec *)call;
+
+    return x->era == x->plugin->era && !x->plugin->calls.link.failed;
+}
+
 /* ---- stopping it ---- */
 
 static bool epp_exec__signal(EppExec *x, int number, Deadline d, Err *err)
@@ -44,12 +65,7 @@ static bool epp_exec__signal(EppExec *x, int number, Deadline d, Err *err)
     const Json *result;
 
     json_key(w, "pid");
-    if (x->process_is_number) {
-        Json pid = {.type = JSON_REAL, .text = str_from(x->process)};
-        json_put(w, &pid);
-    } else {
-        json_put_str(w, str_from(x->process));
-    }
+    epp_exec_put_id(&x->base, w);
     json_key(w, "signal");
     json_put_int(w, number);
     return epp_plugin_call(x->plugin, d, &result, err);
@@ -316,6 +332,10 @@ static void epp_exec__request(Epp *e, const char *method, Str id, const ExecRequ
     json_put_str(w, STR(""));
     json_key(w, "timeout");
     json_put_int(w, rq->timeout_ms > 0 ? rq->timeout_ms / 1000 + (rq->timeout_ms % 1000 != 0) : LIMIT_EPP_TIMEOUT_S);
+    if (rq->open_stdin) {
+        json_key(w, "stdin");
+        json_put_bool(w, true);
+    }
 }
 
 static bool epp_exec__start(EppExec *x, Deadline d, Err *err)
@@ -331,6 +351,7 @@ static bool epp_exec__start(EppExec *x, Deadline d, Err *err)
         return epp_call_bad(c, "exec.start", "process_id is neither text nor a number", err);
     x->process = mem_str(key);
     x->process_is_number = process->type != JSON_STRING;
+    x->fed = json_bool(json_get(result, "stdin"), false);
     x->stream = epp_call_stream(c, key);
     return true;
 }
@@ -339,7 +360,14 @@ bool epp_exec_start(Provider *p, Str id, const ExecRequest *rq, ExecCall **out, 
 {
     Epp *e = (Epp *)p;
 
+    /* A terminal there may be. */
+    if (!rq->tty && !provider_plain(rq, err))
+        return false;
     if (!epp_exec__sayable(rq, err) || !epp_plugin_attach(e, EPP_GATE_EXEC, id, d, err))
+        return false;
+    if (rq->tty && epp_plugin_has(e, "pty"))
+        return epp_pty_start(e, id, rq, out, d, err);
+    if (!provider_plain(rq, err))
         return false;
     bool     stream = epp_plugin_has(e, "exec.stream"), ok;
     EppExec *x = mem_new(sizeof *x);

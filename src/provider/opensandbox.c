@@ -327,7 +327,7 @@ static bool opensandbox__sayable(const ExecRequest *rq, Err *err)
 
 static bool opensandbox__exec(Provider *p, Str id, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err)
 {
-    if (!opensandbox__sayable(rq, err))
+    if (!provider_plain(rq, err) || !opensandbox__sayable(rq, err))
         return false;
 
     Arena       a = arena_make(ARENA_COMMAND);

@@ -264,6 +264,10 @@ struct Provider {
     ProviderHost        host;
 };
 
+/* For a kind that runs commands by its own calls and has none for any of this:
+ * false, E8004, if the request asks for what the carried agent does. */
+ABX_FN bool provider_plain(const ExecRequest *rq, Err *err);
+
 /* The words of the interface: "running", "paused", ... */
 ABX_FN Str provider_state_word(SandboxState state);
 

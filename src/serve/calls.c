@@ -467,7 +467,7 @@ void calls_run(const Call *call, const abx_options *options, int out)
     CallRun c = {.call = call, .out = out, .cancel_fd = options->cancel_fd};
 
     c.a = arena_make(2 * ARENA_COMMAND);
-    c.lines = buf_make(2 * LIMIT_SERVE_LINE);
+    c.lines = buf_make(8 * LIMIT_SERVE_LINE);
     c.session = abx_open(options, &c.failed);
     if (!c.session || !(m->no_box || calls__attach(&c)) || !m->run(&c))
         call_failed(&c);

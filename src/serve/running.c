@@ -15,8 +15,9 @@
 
 enum {
     RUNNING_PIECE = 65536,          /* of output in one notification: written as JSON at most six times as long */
-    RUNNING_UNSENT = 256 << 10,     /* so much that the server did not take yet is enough */
-    RUNNING_BYE_MS = 1000,          /* to tell a command that it goes on without us */
+    RUNNING_UNSENT = 256 << 10,     /* so much that the server did not take yet is enough; */
+    RUNNING_MOST = 3 * LIMIT_SERVE_LINE,    /* what was on its way by then must fit all the same */
+    RUNNING_HOLD_S = 86400,         /* a command without a timeout outlives its host for so long */
     RUNNING_UNKNOWN = 125,          /* the exit codes of the interface, as of `abx sandbox exec` */
     RUNNING_TIMED_OUT = 124,
 };
@@ -90,6 +91,13 @@ static int running__exit_code(const abx_event *e)
     return e->exit_code >= 0 ? e->exit_code : 128 + (e->signal > 0 ? e->signal : SIGKILL);
 }
 
+/* There was no program to run: that is a result, as a shell's would be. */
+static bool running__no_program(const CallRun *c, abx_event *e)
+{
+    *e = (abx_event){.kind = ABX_EXIT, .exit_code = c->failed.command_status};
+    return c->failed.command_status != 0;
+}
+
 /* The host gave the call up, and did not just leave. */
 static bool running__given_up(const CallRun *c)
 {
@@ -105,12 +113,16 @@ bool running_run(CallRun *c)
 {
     abx_exec_options o = {0};
     abx_exec *x = running__options(c, &o) ? abx_exec_start(c->box, &o, &c->failed) : NULL;
-    Buf       texts[2] = {buf_make(LIMIT_SERVE_LINE), buf_make(LIMIT_SERVE_LINE)};     /* ABX_STDOUT, ABX_STDERR */
+    Buf       texts[2] = {buf_make(LIMIT_SERVE_LINE), buf_make(LIMIT_SERVE_LINE)};     /* stdout, stderr */
     abx_event e;
     int       step;
 
     while (x && (step = abx_exec_next(x, 1, &e, &c->failed)) == 1 && e.kind != ABX_EXIT)
-        buf_add(&texts[e.kind], (Str){e.bytes, e.size});
+        buf_add(&texts[e.kind == ABX_STDERR], (Str){e.bytes, e.size});
+    if (x && step != 1 && running__no_program(c, &e)) {
+        step = 1;
+        buf_addf(&texts[1], "abx: %s\n", c->failed.message);
+    }
     bool ok = x && step == 1;
     if (x && !ok && c->failed.kind == ABX_CANCELLED && running__given_up(c)) {
         abx_error none;
@@ -123,9 +135,9 @@ bool running_run(CallRun *c)
         WireOut w = wire_answer(&c->lines, c->call->id);
         json_begin(&w.json, '{');
         json_key(&w.json, "stdout");
-        json_put_str(&w.json, buf_str(&texts[ABX_STDOUT]));
+        json_put_str(&w.json, buf_str(&texts[0]));
         json_key(&w.json, "stderr");
-        json_put_str(&w.json, buf_str(&texts[ABX_STDERR]));
+        json_put_str(&w.json, buf_str(&texts[1]));
         json_key(&w.json, "exit_code");
         json_put_int(&w.json, running__exit_code(&e));
         json_end(&w.json, '}');
@@ -161,8 +173,10 @@ typedef struct Running {
     size_t       asked;         /* bytes in all of them */
     RunningInput input;         /* FED by the call itself; OPENED for the backend's own process_stdin */
     bool         pty;
+    bool         carried;       /* by the agent: there are credits, and it tells that it runs */
+    bool         held_back;     /* no more credit is given now */
     bool         told;          /* the server knows the process */
-    Buf          held[2];       /* ABX_STDOUT, ABX_STDERR: the beginning of a character */
+    Buf          held[2];       /* of stdout, of stderr: the beginning of a character */
 } Running;
 
 /* The bytes at the end of s that may be the beginning of a character. */
@@ -178,38 +192,40 @@ static size_t running__begun(Str s)
     return 0;
 }
 
-static void running__sent(CallRun *c, WireOut *w)
+static WireOut running__notification(Running *r, const char *method)
+{
+    WireOut w = wire_notification(&r->c->lines, method);
+
+    json_begin(&w.json, '{');
+    call_member(&w.json, "process_id", r->c->call->process_id);
+    return w;
+}
+
+/* What has credits is never waited with, for its connection must be looked after. */
+static void running__sent(Running *r, WireOut *w)
 {
     json_end(&w->json, '}');
     if (!wire_end(w))
         BUG("a notification that fits no line");
-    if (c->lines.n >= 4 * RUNNING_UNSENT)
-        call_send(c);
+    if (r->c->lines.n >= (r->carried ? RUNNING_MOST : RUNNING_UNSENT))
+        call_send(r->c);
 }
 
-static WireOut running__notification(CallRun *c, const char *method)
+static void running__text(Running *r, bool is_err, Str text)
 {
-    WireOut w = wire_notification(&c->lines, method);
-
-    json_begin(&w.json, '{');
-    call_member(&w.json, "process_id", c->call->process_id);
-    return w;
-}
-
-static void running__text(CallRun *c, bool is_err, Str text)
-{
-    WireOut w = running__notification(c, "exec.output");
+    WireOut w = running__notification(r, "exec.output");
 
     call_member(&w.json, "stream", is_err ? "stderr" : "stdout");
     json_key(&w.json, "data");
     json_put_str(&w.json, text);
-    running__sent(c, &w);
+    running__sent(r, &w);
 }
 
-/* Send what is in `held`, all of it or up to the character it was cut in. */
-static void running__output(CallRun *c, bool is_err, Buf *held, bool all)
+/* Send what is held, all of it or up to the character it was cut in. */
+static void running__output(Running *r, bool is_err, bool all)
 {
-    Str rest = buf_str(held);
+    Buf *held = &r->held[is_err];
+    Str  rest = buf_str(held);
 
     while (rest.n) {
         Str  s = rest;
@@ -219,55 +235,58 @@ static void running__output(CallRun *c, bool is_err, Buf *held, bool all)
             s.n -= running__begun(s);
         if (!s.n)
             break;
-        running__text(c, is_err, s);
+        running__text(r, is_err, s);
         str_skip(&rest, s.n);
     }
     buf_drop(held, held->n - rest.n);
 }
 
-static void running__screen(CallRun *c, Str bytes)
+static void running__screen(Running *r, Str bytes)
 {
     while (bytes.n) {
-        Arena kept = c->a;
-        WireOut w = running__notification(c, "pty.output");
-        Str piece = {bytes.p, bytes.n < RUNNING_PIECE ? bytes.n : RUNNING_PIECE};
+        Arena   kept = r->c->a;
+        WireOut w = running__notification(r, "pty.output");
+        Str     piece = {bytes.p, bytes.n < RUNNING_PIECE ? bytes.n : RUNNING_PIECE};
         json_key(&w.json, "data_b64");
-        json_put_str(&w.json, base64_encode(&c->a, piece));
-        running__sent(c, &w);
-        c->a = kept;
+        json_put_str(&w.json, base64_encode(&r->c->a, piece));
+        running__sent(r, &w);
+        r->c->a = kept;
         str_skip(&bytes, piece.n);
     }
 }
 
 static void running__heard(Running *r, const abx_event *e)
 {
-    Str bytes = {e->bytes, e->size};
+    bool is_err = e->kind == ABX_STDERR;
+    Str  bytes = {e->bytes, e->size};
 
+    if (e->kind != ABX_STDOUT && !is_err)
+        return;
     if (r->pty) {
-        running__screen(r->c, bytes);
+        running__screen(r, bytes);
         return;
     }
-    buf_add(&r->held[e->kind], bytes);
-    running__output(r->c, e->kind == ABX_STDERR, &r->held[e->kind], false);
+    buf_add(&r->held[is_err], bytes);
+    running__output(r, is_err, false);
 }
 
-/* The end; e NULL: its result is unknown. */
+/* The end; e NULL: its result is unknown, for the reason in c->failed. */
 static void running__over(Running *r, const abx_event *e)
 {
     CallRun *c = r->c;
 
     if (!r->pty) {
-        running__output(c, false, &r->held[ABX_STDOUT], true);
-        running__output(c, true, &r->held[ABX_STDERR], true);
-        if (!e)
-            running__text(c, true, arena_fmt(&c->a, "abx: %s\n", c->failed.message));
+        running__output(r, false, true);
+        running__output(r, true, true);
     }
-    WireOut w = running__notification(c, r->pty ? "pty.exit" : "exec.exit");
+    if (c->failed.message[0] && !r->pty)
+        running__text(r, true, arena_fmt(&c->a, "abx: %s\n", c->failed.message));
+    WireOut w = running__notification(r, r->pty ? "pty.exit" : "exec.exit");
     json_key(&w.json, "exit_code");
     json_put_int(&w.json, e ? running__exit_code(e) : RUNNING_UNKNOWN);
-    if (!e && r->pty)
+    if (c->failed.message[0] && r->pty)
         call_member(&w.json, "message", c->failed.message);
-    running__sent(c, &w);
+    running__sent(r, &w);
     buf_add(&c->lines, STR("!end\n"));
 }
 
@@ -480,11 +499,16 @@ static bool running__abandoned(const CallRun *c)
     return n == 0;
 }
 
+static bool running__room(const Running *r)
+{
+    return r->c->lines.n < (r->carried ? RUNNING_MOST : RUNNING_UNSENT);
+}
+
 static bool running__wait(Running *r)
 {
     CallRun      *c = r->c;
     abx_want      w = abx_exec_want(r->x);
-    bool          room = c->lines.n < RUNNING_UNSENT;
+    bool          room = running__room(r);
     struct pollfd fds[4 + 1] = {
         {.fd = c->lines.n ? c->out : -1, .events = POLLOUT}, {.fd = r->asks, .events = POLLIN},
         {.fd = c->cancel_fd, .events = POLLIN}, {.fd = room ? w.fd : -1, .events = w.events},
@@ -505,53 +529,50 @@ static int running__next(Running *r, abx_event *e)
     CallRun *c = r->c;
     int      step = 0;
 
-    while (c->lines.n < RUNNING_UNSENT && (step = abx_exec_next(r->x, 0, e, &c->failed)) == 1 && e->kind != ABX_EXIT)
+    while (running__room(r)) {
+        step = abx_exec_next(r->x, 0, e, &c->failed);
+        if (step != 1 || e->kind == ABX_EXIT)
+            break;
         running__heard(r, e);
+        step = 0;
+        if (c->lines.n >= RUNNING_UNSENT)
+            call_flush(c);
+        bool full = c->lines.n >= RUNNING_UNSENT;
+        if (r->carried && full != r->held_back)
+            abx_exec_hold(r->x, r->held_back = full);
+    }
     if (!r->told && abx_exec_pid(r->x)) {
         r->told = true;
         buf_addf(&c->lines, "!pid %s\n", abx_exec_pid(r->x));
     }
-    return step == 1 && e->kind != ABX_EXIT ? 0 : step;
+    return step;
 }
 
 /* The host is gone. What it fed, and terminals, end with it; other commands go
  * on, as they would under any other host. */
 static void running__leave(Running *r)
 {
-    Deadline  d = clock_after(RUNNING_BYE_MS);
-    abx_event e;
     abx_error none;
-    Err       why;
 
     abx_ignore_cancel(r->c->session);
-    if (r->pty || r->input != RUNNING_NONE) {
+    if (r->pty || r->input != RUNNING_NONE)
         abx_exec_kill(r->x, &none);
-        return;
-    }
-    if (abx_exec_detach(r->x, &none) != 0)
-        return;
-    for (int step = 0; (step == 0 || (step == 1 && e.kind != ABX_EXIT)) && !clock_passed(d);) {
-        step = abx_exec_next(r->x, 0, &e, &none);
-        abx_want w = abx_exec_want(r->x);
-        if (step == 0 && w.fd >= 0 && !poll_one(w.fd, w.events, -1, d, &why))
-            return;
-    }
 }
 
-static void running__follow(Running *r)
+static void running__follow(Running *r, abx_event *e, int step)
 {
-    CallRun  *c = r->c;
-    abx_event e = {0};
-    int       step;
+    CallRun *c = r->c;
 
     fcntl(c->out, F_SETFL, O_NONBLOCK);
-    for (;;) {
+    while (step == 0) {
         running__serve(r);
-        step = running__next(r, &e);
+        step = running__next(r, e);
         call_flush(c);
-        if (step != 0 && !(step < 0 && c->failed.kind == ABX_CANCELLED))
-            break;
-        if (!running__wait(r)) {
+        if (r->held_back && c->lines.n < RUNNING_UNSENT)
+            abx_exec_hold(r->x, r->held_back = false);
+        if (step < 0 && c->failed.kind == ABX_CANCELLED)
+            step = 0;
+        if (step == 0 && !running__wait(r)) {
             running__leave(r);
             return;
         }
@@ -561,12 +582,13 @@ static void running__follow(Running *r)
         running__reply(r, str_from(r->first->id), false);
         running__drop(r, &r->first);
     }
-    running__over(r, step == 1 ? &e : NULL);
+    if (step == 1)
+        c->failed.message[0] = '\0';    /* of something asked, if anything */
+    running__over(r, step == 1 || running__no_program(c, e) ? e : NULL);
     call_send(c);
 }
 
-/* It runs: say so, and stay with it to its end. */
-static bool running__began(Running *r)
+static void running__say_started(Running *r)
 {
     CallRun *c = r->c;
     WireOut  w = wire_answer(&c->lines, c->call->id);
@@ -581,29 +603,51 @@ static bool running__began(Running *r)
     if (!call_answered(c, &w))
         BUG("a process id that fits no line");
     call_send(c);
+}
+
+/* It was started: say so, and stay with it to its end. The agent tells whether
+ * it runs, and why it does not; the backend's own calls do not. */
+static bool running__begin(Running *r)
+{
+    CallRun  *c = r->c;
+    abx_event e = {0};
+    int       step = 0;
+
+    r->carried = abx_exec_hold(r->x, 0) != 0;
+    if (r->carried && (step = abx_exec_next(r->x, 1, &e, &c->failed)) != 1 && !running__no_program(c, &e)) {
+        abx_exec_free(r->x);
+        return false;
+    }
+    running__say_started(r);
     r->asks = c->call->asks;
     r->reader = wire_reader(LIMIT_SERVE_REQUEST + LIMIT_SERVE_BEGIN);
-    r->held[ABX_STDOUT] = buf_make(LIMIT_EVENT + 8);
-    r->held[ABX_STDERR] = buf_make(LIMIT_EVENT + 8);
-    running__follow(r);
+    r->held[0] = buf_make(LIMIT_EVENT + 8);
+    r->held[1] = buf_make(LIMIT_EVENT + 8);
+    if (step == 1) {
+        running__heard(r, &e);
+        step = e.kind == ABX_EXIT;
+    }
+    running__follow(r, &e, step);
     while (r->first)
         running__drop(r, &r->first);
     wire_free(&r->reader);
-    buf_free(&r->held[ABX_STDOUT]);
-    buf_free(&r->held[ABX_STDERR]);
+    buf_free(&r->held[0]);
+    buf_free(&r->held[1]);
     abx_exec_free(r->x);
     return true;
 }
 
 bool running_start(CallRun *c)
 {
-    abx_exec_options o = {.tell_pid = 1};
+    abx_exec_options o = {.tell_pid = 1, .tell_start = 1};
     Running          r = {.c = c};
     const Json      *fed = call_param(c, "stdin");
 
     if (!running__options(c, &o))
         return false;
     o.input = json_bool(fed, false);
+    if (!o.input)       /* it goes on without its host, as it would under any other */
+        o.hold_s = o.timeout_ms > 0 ? o.timeout_ms / 1000 : RUNNING_HOLD_S;
     r.input = o.input ? RUNNING_FED : RUNNING_NONE;
     r.x = abx_exec_start(c->box, &o, &c->failed);
     /* Without the agent there is still a way in for text, one request a piece. */
@@ -613,7 +657,7 @@ bool running_start(CallRun *c)
         r.input = RUNNING_OPENED;
         r.x = abx_exec_start(c->box, &o, &c->failed);
     }
-    return r.x && running__began(&r);
+    return r.x && running__begin(&r);
 }
 
 /* The shell of a terminal for which no command was named. */
@@ -629,7 +673,7 @@ static bool running__names_term(const abx_exec_options *o)
 
 bool running_open(CallRun *c)
 {
-    abx_exec_options o = {.argv = running__shell, .argc = 1, .tty = 1, .tell_pid = 1};
+    abx_exec_options o = {.argv = running__shell, .argc = 1, .tty = 1, .tell_pid = 1, .tell_start = 1};
     Running          r = {.c = c, .input = RUNNING_FED, .pty = true};
     int64_t          cols = 80, rows = 24;
 
@@ -645,5 +689,5 @@ bool running_open(CallRun *c)
         o.env = env;
     }
     r.x = abx_exec_start(c->box, &o, &c->failed);
-    return r.x && running__began(&r);
+    return r.x && running__begin(&r);
 }

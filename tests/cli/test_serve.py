@@ -459,7 +459,7 @@ def test_files_at_the_limit_of_a_line(host, folder):
     (b"garbage", -32700, None), (b"{", -32700, None), (b'{"id": 5, "method": "x", \xff}', -32700, 5),
     (b'{"jsonrpc": "2.0", "id": 6, "method": "files.stat", "params": {"path": "\\ud800"}}', -32700, 6),
     (b"[]", -32600, None), (b"7", -32600, None), (b'{"id": 8}', -32600, 8), (b'{"id": 9, "method": 7}', -32600, 9),
-    (b'{"id": 10, "method": "pty.open"}', -32601, 10), (b'{"id": "a\\nb", "method": "x"}', -32601, "a\nb"),
+    (b'{"id": 10, "method": "pty.attach"}', -32601, 10), (b'{"id": "a\\nb", "method": "x"}', -32601, "a\nb"),
     (b'{"id": 1.5, "method": "x"}', -32601, 1.5), (b'{"id": 11, "method": "sandbox.get", "params": 5}', -32602, 11),
     (b'{"id": 12, "method": "sandbox.get", "params": {"sandbox_id": 7}}', -32602, 12),
     (b'{"id": 13, "method": "sandbox.get", "params": {"sandbox_id": "a/b"}}', -32006, 13),
