@@ -91,6 +91,19 @@ static int running__exit_code(const abx_event *e)
     return e->exit_code >= 0 ? e->exit_code : 128 + (e->signal > 0 ? e->signal : SIGKILL);
 }
 
+/* What cannot be done without the agent is named as a feature. */
+static abx_exec *running__exec(CallRun *c, const abx_exec_options *o)
+{
+    abx_exec *x = abx_exec_start(c->box, o, &c->failed);
+
+    if (!x && strcmp(c->failed.code, "E8004") == 0) {
+        c->refused = true;
+        c->refusal = wire_from(&c->failed);
+        c->refusal.feature = o->user ? "exec.user" : o->tty ? "pty" : NULL;
+    }
+    return x;
+}
+
 /* There was no program to run: that is a result, as a shell's would be. */
 static bool running__no_program(const CallRun *c, abx_event *e)
 {
@@ -112,7 +125,7 @@ static bool running__given_up(const CallRun *c)
 bool running_run(CallRun *c)
 {
     abx_exec_options o = {0};
-    abx_exec *x = running__options(c, &o) ? abx_exec_start(c->box, &o, &c->failed) : NULL;
+    abx_exec *x = running__options(c, &o) ? running__exec(c, &o) : NULL;
     Buf       texts[2] = {buf_make(LIMIT_SERVE_LINE), buf_make(LIMIT_SERVE_LINE)};     /* stdout, stderr */
     abx_event e;
     int       step;
@@ -649,13 +662,14 @@ bool running_start(CallRun *c)
     if (!o.input)       /* it goes on without its host, as it would under any other */
         o.hold_s = o.timeout_ms > 0 ? o.timeout_ms / 1000 : RUNNING_HOLD_S;
     r.input = o.input ? RUNNING_FED : RUNNING_NONE;
-    r.x = abx_exec_start(c->box, &o, &c->failed);
+    r.x = running__exec(c, &o);
     /* Without the agent there is still a way in for text, one request a piece. */
     if (!r.x && o.input && strcmp(c->failed.code, "E8004") == 0) {
         o.input = 0;
         o.open_stdin = 1;
         r.input = RUNNING_OPENED;
-        r.x = abx_exec_start(c->box, &o, &c->failed);
+        c->refused = false;
+        r.x = running__exec(c, &o);
     }
     return r.x && running__begin(&r);
 }
@@ -688,6 +702,6 @@ bool running_open(CallRun *c)
         env[o.env_count++] = (abx_pair){"TERM", "xterm-256color"};
         o.env = env;
     }
-    r.x = abx_exec_start(c->box, &o, &c->failed);
+    r.x = running__exec(c, &o);
     return r.x && running__begin(&r);
 }
