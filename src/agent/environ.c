@@ -8,15 +8,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct EnvironList { const char **v; size_t n; } EnvironList;
-
 static bool environ__same_name(const char *entry, Str name)
 {
     return strncmp(entry, name.p, name.n) == 0 && entry[name.n] == '=';
 }
 
-/* Put "name=value" into the list, over an older one of that name. */
-static bool environ__put(EnvironList *l, Arena *a, Str name, Str value)
+EnvironList environ_own(Arena *a)
+{
+    EnvironList l = {.v = arena_array(a, LIMIT_AGENT_ENV + 1, sizeof *l.v)};
+
+    for (char **e = environ; *e && l.n < LIMIT_AGENT_ENV; e++)
+        l.v[l.n++] = *e;
+    return l;
+}
+
+bool environ_put(EnvironList *l, Arena *a, Str name, Str value)
 {
     const char *entry = arena_fmt(a, "%.*s=%.*s", (int)name.n, name.p, (int)value.n, value.p ? value.p : "").p;
 
@@ -59,21 +65,17 @@ static bool environ__file(EnvironList *l, Arena *a, const char *path)
         if (eq == line.n || line.p[0] == '#' || !environ__name_ok(name) || str_has(line, '\0'))
             continue;
         str_skip(&line, eq + 1);
-        fits = environ__put(l, a, name, line);
+        fits = environ_put(l, a, name, line);
     }
     return fits;
 }
 
 const char *const *environ_make(const Json *more, Arena *a, const char **fault)
 {
-    EnvironList l = {.v = arena_array(a, LIMIT_AGENT_ENV + 1, sizeof *l.v)};
+    EnvironList l = environ_own(a);
     const char *file = getenv("EXECD_ENVS");
-    bool        fits = true;
+    bool        fits = l.n == 0 || environ[l.n] == NULL;
 
-    for (char **e = environ; *e && fits; e++) {
-        if ((fits = l.n < LIMIT_AGENT_ENV))
-            l.v[l.n++] = *e;
-    }
     if (fits && file)
         fits = environ__file(&l, a, file);
     for (size_t i = 0; i < json_count(more) && fits; i++) {
@@ -84,7 +86,7 @@ const char *const *environ_make(const Json *more, Arena *a, const char **fault)
             *fault = "envs must be an object of names and texts";
             return NULL;
         }
-        fits = environ__put(&l, a, more->keys[i], json_str(v));
+        fits = environ_put(&l, a, more->keys[i], json_str(v));
     }
     if (!fits) {
         *fault = "too many environment variables, or a file of them that is too long";

@@ -5,6 +5,15 @@
 #include "base/arena.h"
 #include "data/json.h"
 
+typedef struct EnvironList { const char **v; size_t n; } EnvironList;
+
+/* This process's environment: a list for execve, v, with room for more. One
+ * that is larger than LIMIT_AGENT_ENV is cut. */
+ABX_FN EnvironList environ_own(Arena *a);
+
+/* "name=value" over an older one of that name. False: too many. */
+ABX_FN bool environ_put(EnvironList *l, Arena *a, Str name, Str value) ABX_CHECK;
+
 /* The daemon's environment, over it the lines of the file that EXECD_ENVS
  * names, over those the object `more` (may be NULL): a list for execve. NULL,
  * with *fault: a name or a value that no environment can hold, or too many. */

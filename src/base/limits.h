@@ -63,6 +63,21 @@
 #define LIMIT_CONSOLE_AGAIN_MS 60000            /* to connect again by itself, before somebody is asked to */
 #define LIMIT_CONSOLE_LEAVE_MS 2000             /* from a signal to the end of what did not end by itself */
 
+/* The carried helper */
+#define LIMIT_CARRY_QUEUE   ((size_t)256 << 10) /* frames for a client that the kernel does not take yet */
+#define LIMIT_CARRY_INPUT   ((size_t)1 << 20)   /* the window of DATA: what waits for a program that does not read */
+#define LIMIT_CARRY_START   ((size_t)64 << 20)  /* reserved while a START of 4 MiB is looked at */
+#define LIMIT_CARRY_FIRST   ((size_t)5 << 20)   /* the client's first bytes, in a variable or a file: a START and a little */
+#define LIMIT_CARRY_WAIT_MS 10000               /* for a connection, a HELLO, a START, each */
+#define LIMIT_CARRY_KILL_MS 2000                /* from HUP or TERM to KILL, and as long again until it is given up */
+#define LIMIT_CARRY_STEP_MS 1000                /* a step of the loop counts as no more: a paused sandbox does not age */
+#define LIMIT_CARRY_SIGNALLED_MS 5000           /* a program that ends so soon after a client's signal ended by it */
+#define LIMIT_CARRY_KNOCKS  8                   /* connections that have not shown the token; the oldest makes room */
+#define LIMIT_CARRY_WATCHERS 8                  /* who reads what a job prints */
+#define LIMIT_CARRY_JOBS    256                 /* jobs that are listed, each a connection */
+#define LIMIT_CARRY_LIST_MS 2000                /* for their keepers to answer */
+#define LIMIT_CARRY_COMMAND 200                 /* bytes of a command in the list */
+
 /* multipart/form-data */
 #define LIMIT_PARTS         1000                /* in one body, as the stock daemon has it */
 #define LIMIT_PART_HEAD     ((size_t)16 << 10)  /* the fields of one part: a name and a file name */

@@ -224,22 +224,28 @@ Step ws_next(WsReader *r, Str *in, WsEvent *ev, Err *err)
 
 /* ---- writing ---- */
 
-void ws_put(Buf *to, WsOp op, bool fin, Str bytes, const unsigned char *mask)
+size_t ws_head(char head[static WS_HEAD_MAX], WsOp op, bool fin, size_t length, const unsigned char *mask)
 {
-    char   head[WS_HEAD_MAX];
-    size_t n = 2, length_n = bytes.n < 126 ? 0 : bytes.n < 65536 ? 2 : 8;
+    size_t n = 2, length_n = length < 126 ? 0 : length < 65536 ? 2 : 8;
 
-    if (op >= WS_CLOSE && bytes.n > WS_CONTROL_MAX)
+    if (op >= WS_CLOSE && length > WS_CONTROL_MAX)
         BUG("a control frame that is too long");
     head[0] = (char)(op | (fin ? 0x80 : 0));
-    head[1] = (char)((length_n == 0 ? bytes.n : length_n == 2 ? 126 : 127) | (mask ? 0x80 : 0));
+    head[1] = (char)((length_n == 0 ? length : length_n == 2 ? 126 : 127) | (mask ? 0x80 : 0));
     for (size_t i = length_n; i-- > 0; n++)
-        head[n] = (char)((uint64_t)bytes.n >> (8 * i));
+        head[n] = (char)((uint64_t)length >> (8 * i));
     if (mask) {
         memcpy(head + n, mask, 4);
         n += 4;
     }
-    buf_add(to, (Str){head, n});
+    return n;
+}
+
+void ws_put(Buf *to, WsOp op, bool fin, Str bytes, const unsigned char *mask)
+{
+    char head[WS_HEAD_MAX];
+
+    buf_add(to, (Str){head, ws_head(head, op, fin, bytes.n, mask)});
     size_t from = to->n;
     buf_add(to, bytes);
     if (mask)

@@ -62,6 +62,9 @@ ABX_SET WsReader ws_reader(bool server, uint64_t message_limit);
  * frame. A piece is unmasked in place: for a server *in must be writable memory. */
 ABX_SET Step ws_next(WsReader *r, Str *in, WsEvent *ev, Err *err) ABX_CHECK;
 
+/* The head of a frame whose `length` bytes follow, masked by the caller; its length. */
+ABX_SET size_t ws_head(char head[static WS_HEAD_MAX], WsOp op, bool fin, size_t length, const unsigned char *mask);
+
 /* One whole frame behind what is there; mask NULL: a server's. A control
  * frame's bytes are at most WS_CONTROL_MAX. */
 ABX_SET void ws_put(Buf *to, WsOp op, bool fin, Str bytes, const unsigned char *mask);

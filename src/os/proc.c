@@ -6,15 +6,13 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef enum ProcStage { PROC_FDS, PROC_GROUP, PROC_USER, PROC_CWD, PROC_EXEC } ProcStage;
-
 static const char *const proc__stages[] = {
-    [PROC_FDS] = "descriptors", [PROC_GROUP] = "setpgid", [PROC_USER] = "setuid", [PROC_CWD] = "chdir",
-    [PROC_EXEC] = "exec",
+    [PROC_FDS] = "descriptors", [PROC_GROUP] = "setpgid", [PROC_TERMINAL] = "terminal", [PROC_USER] = "setuid", [PROC_CWD] = "chdir", [PROC_EXEC] = "exec",
 };
 
 /* The limit that proc_no_core() lowered. */
@@ -72,7 +70,7 @@ static bool proc__user(const ProcSpec *s)
     /* Only root may change groups; whoever is that user already needs nothing. */
     if (geteuid() != 0 && s->uid == geteuid() && s->gid == getegid())
         return true;
-    return setgroups(0, NULL) == 0 && setgid(s->gid) == 0 && setuid(s->uid) == 0;
+    return setgroups(s->n_groups, s->groups) == 0 && setgid(s->gid) == 0 && setuid(s->uid) == 0;
 }
 
 /* Try the folders of a search list, as execvp(3) does. Room comes from the
@@ -108,6 +106,8 @@ static void proc__child(const ProcSpec *s, int report)
         setrlimit(RLIMIT_CORE, &proc__core);
     if ((s->session && setsid() < 0) || (s->group && !s->session && setpgid(0, 0) != 0))
         proc__fail(report, PROC_GROUP);
+    if (s->terminal && ioctl(0, TIOCSCTTY, 0) != 0)
+        proc__fail(report, PROC_TERMINAL);
     if (s->as_user && !proc__user(s))
         proc__fail(report, PROC_USER);
     if (s->cwd && chdir(s->cwd) != 0)
@@ -149,6 +149,8 @@ bool proc_start(const ProcSpec *spec, pid_t *pid, Err *err)
     close(report[0]);
     if (n == sizeof r) {
         waitpid(child, NULL, 0);
+        if (spec->failed)
+            *spec->failed = r.stage;
         const char *what = r.stage == PROC_EXEC ? spec->file : r.stage == PROC_CWD ? spec->cwd : "";
         return err_sys(err, r.sys, E3005, "%s%s%s", proc__stages[r.stage], *what ? " " : "", what);
     }

@@ -17,6 +17,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+typedef enum ProcStage { PROC_FDS, PROC_GROUP, PROC_TERMINAL, PROC_USER, PROC_CWD, PROC_EXEC } ProcStage;
+
 typedef struct ProcSpec {
     const char        *file;    /* the program */
     const char        *search;  /* folders, as PATH has them, in which a `file` without a slash is looked
@@ -27,10 +29,14 @@ typedef struct ProcSpec {
     int                fd[3];   /* what becomes 0, 1 and 2; -1: /dev/null. They stay open here */
     bool               group;   /* it leads a process group of its own, numbered as it is */
     bool               session; /* the same, in a session of its own, without a terminal */
-    bool               as_user; /* it runs as uid and gid, in no other group */
+    bool               terminal; /* with session: what becomes 0 is its controlling terminal */
+    bool               as_user; /* it runs as uid and gid, and in these other groups alone */
     uid_t              uid;
     gid_t              gid;
+    const gid_t       *groups;
+    size_t             n_groups;
     const struct rlimit *files; /* its RLIMIT_NOFILE; NULL: this process's */
+    ProcStage         *failed;  /* NULL, or where to say what could not be done in the child */
 } ProcSpec;
 
 /* ERR_SYSTEM, E3005: the text names what could not be done ("exec /bin/sh"). */

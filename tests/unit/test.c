@@ -29,6 +29,7 @@
 #include "pack_test.c"
 #include "frame_test.c"
 #include "armor_test.c"
+#include "ring_test.c"
 #include "casefold_test.c"
 #include "url_test.c"
 #include "glob_test.c"
@@ -112,6 +113,8 @@ int main(int argc, char **argv)
     TEST_RUN(pack);
     TEST_RUN(frame);
     TEST_RUN(armor);
+    TEST_RUN(ring);
+    TEST_RUN(ring);
     TEST_RUN(casefold);
     TEST_RUN(url);
     TEST_RUN(glob);

@@ -1,0 +1,208 @@
+#include "agent/link.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static void link__watch(Link *l)
+{
+    bool reads = !l->ended && !l->paused, writes = l->out.n > l->sent && !l->broken;
+
+    /* A hang-up comes whatever is asked for: one who pauses does not ask. */
+    l->watch.fd = reads || writes || !l->paused ? l->fd : -1;
+    l->watch.events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
+}
+
+static void link__end(Link *l)
+{
+    if (!l->ended) {
+        l->ended = true;
+        l->owner->ended(l->ctx);
+    }
+    link__watch(l);
+}
+
+/* Nothing can be sent; what came before that may still be read. */
+static void link__mute(Link *l)
+{
+    l->broken = true;
+    buf_free(&l->out);
+    l->sent = 0;
+    link__watch(l);
+}
+
+static void link__break(Link *l)
+{
+    link__mute(l);
+    loop_remove(l->loop, &l->watch);
+    link__end(l);
+}
+
+/* --- reading --- */
+
+static void link__web(Link *l, Str in)
+{
+    WsEvent ev;
+    Err     err;
+    Step    step;
+
+    while (!l->ended && (step = ws_next(&l->reader, &in, &ev, &err)) != STEP_MORE) {
+        if (step == STEP_ERR || ev.op == WS_TEXT || ev.op == WS_CLOSE) {
+            uint16_t code = step == STEP_ERR ? l->reader.blame : ev.op == WS_TEXT ? WS_REFUSED_KIND : WS_NORMAL;
+            ws_put_close(&l->out, code, (Str){0}, NULL);
+            link__end(l);
+        } else if (ev.op == WS_PING) {
+            ws_put(&l->out, WS_PONG, true, ev.bytes, NULL);
+        } else if (ev.op == WS_BINARY && ev.bytes.n) {
+            l->owner->bytes(l->ctx, ev.bytes);
+        }
+    }
+}
+
+void link_feed(Link *l, Str bytes)
+{
+    if (l->web)
+        link__web(l, bytes);
+    else if (bytes.n)
+        l->owner->bytes(l->ctx, bytes);
+}
+
+static void link__read(Link *l)
+{
+    static char scratch[LIMIT_COPY_BLOCK];
+    ssize_t     n = recv(l->fd, scratch, sizeof scratch, MSG_DONTWAIT);
+
+    if (n > 0)
+        link_feed(l, (Str){scratch, (size_t)n});
+    else if (n == 0)
+        link__end(l);
+    else if (errno != EAGAIN && errno != EINTR)
+        link__break(l);
+}
+
+static void link__wake(LoopWatch *w, short revents)
+{
+    Link *l = w->owner;
+
+    if ((revents & POLLIN) && !l->ended && !l->paused)
+        link__read(l);
+    else if (revents & (POLLERR | POLLHUP))
+        link__break(l);
+    if (!l->broken)
+        link_flush(l);
+}
+
+/* --- writing --- */
+
+size_t link_room(const Link *l)
+{
+    size_t waits = l->out.n - l->sent;
+
+    return l->broken || waits > LIMIT_CARRY_QUEUE ? 0 : LIMIT_CARRY_QUEUE - waits;
+}
+
+/* The bytes were taken up to n; the rest of the pieces is queued. */
+static void link__rest(Link *l, const struct iovec *v, size_t count, size_t n)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t gone = n < v[i].iov_len ? n : v[i].iov_len;
+        n -= gone;
+        buf_add(&l->out, (Str){(const char *)v[i].iov_base + gone, v[i].iov_len - gone});
+    }
+}
+
+/* Send what is queued, then the pieces; queue what stays. */
+static void link__send(Link *l, Str a, Str b, Str c)
+{
+    size_t       waits = l->out.n - l->sent;
+    struct iovec v[4] = {{l->out.p ? l->out.p + l->sent : NULL, waits}, {(char *)a.p, a.n}, {(char *)b.p, b.n},
+                         {(char *)c.p, c.n}};
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = 4};
+    ssize_t       n;
+
+    if (l->broken || waits + a.n + b.n + c.n == 0)
+        return;
+    while ((n = sendmsg(l->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && errno == EINTR)
+        continue;
+    if (n < 0 && errno != EAGAIN) {
+        link__mute(l);
+        return;
+    }
+    size_t done = n < 0 ? 0 : (size_t)n, of_queue = done < waits ? done : waits;
+    l->sent += of_queue;
+    if (l->sent == l->out.n) {
+        buf_clear(&l->out);
+        l->sent = 0;
+    } else if (l->sent >= LIMIT_CARRY_QUEUE) {
+        buf_drop(&l->out, l->sent);
+        l->sent = 0;
+    }
+    link__rest(l, v + 1, 3, done - of_queue);
+    if (l->out.over)
+        link__mute(l);
+    link__watch(l);
+}
+
+void link_put(Link *l, Str frames)
+{
+    if (l->broken)
+        return;
+    if (l->web)
+        ws_put(&l->out, WS_BINARY, true, frames, NULL);
+    else
+        buf_add(&l->out, frames);
+    if (l->out.over)
+        link__mute(l);
+}
+
+void link_push(Link *l, Str head, Str body)
+{
+    char web[WS_HEAD_MAX];
+
+    link__send(l, (Str){web, l->web ? ws_head(web, WS_BINARY, true, head.n + body.n, NULL) : 0}, head, body);
+}
+
+void link_flush(Link *l)
+{
+    link__send(l, (Str){0}, (Str){0}, (Str){0});
+}
+
+bool link_idle(const Link *l)
+{
+    return l->broken || l->out.n == l->sent;
+}
+
+void link_bye(Link *l)
+{
+    if (l->web && !l->broken)
+        ws_put_close(&l->out, WS_NORMAL, (Str){0}, NULL);
+    link_flush(l);
+}
+
+void link_pause(Link *l, bool paused)
+{
+    l->paused = paused;
+    link__watch(l);
+}
+
+/* --- life --- */
+
+void link_open(Link *l, Loop *loop, int fd, bool web, const LinkOwner *owner, void *ctx)
+{
+    *l = (Link){.loop = loop, .fd = fd, .owner = owner, .ctx = ctx, .web = web,
+                .out = buf_make(2 * LIMIT_CARRY_QUEUE)};
+    if (web)
+        l->reader = ws_reader(true, 0);
+    l->watch = (LoopWatch){.fd = fd, .events = POLLIN, .deadline = DEADLINE_NONE, .wake = link__wake, .owner = l};
+    loop_add(loop, &l->watch);
+}
+
+void link_close(Link *l)
+{
+    loop_remove(l->loop, &l->watch);
+    close(l->fd);
+    buf_free(&l->out);
+}
