@@ -163,6 +163,7 @@
 
 /* The command line */
 #define LIMIT_SETTING       ((size_t)64 << 10)  /* a setting read from a file or standard input */
+#define LIMIT_ENV_FILE      ((size_t)1 << 20)   /* a file with variables; a program can be given less than 2 MiB of them */
 #define LIMIT_GATHER        ((size_t)64 << 20)  /* what a command prints, where --json holds it in memory */
 #define LIMIT_DOCUMENT      ((size_t)512 << 20) /* a result on stdout: JSON can write one byte of the above as six */
 

@@ -54,6 +54,10 @@ static bool args__is_verb(const ArgCommand *c, const char *verb)
 
 const ArgCommand *args_command(const ArgTable *table, const char *noun, const char *verb)
 {
+    if (!noun) {
+        const ArgCommand *alone = args_command(table, "", verb);
+        return alone || args_is_noun(table, verb) ? alone : args_command(table, ARG_SHORT_NOUN, verb);
+    }
     for (size_t i = 0; i < table->command_count; i++)
         if (strcmp(table->commands[i].noun, noun) == 0 && args__is_verb(&table->commands[i], verb))
             return &table->commands[i];
@@ -167,7 +171,7 @@ static const ArgCommand *args__owner(const ArgsReader *r, Str name)
         if (!owner && args__in(t->commands[i].options, t->commands[i].option_count, name))
             owner = &t->commands[i];
     for (char **word = r->next; *word; word++) {
-        const ArgCommand *c = noun ? args_command(t, noun, *word) : NULL;
+        const ArgCommand *c = args_command(t, noun, *word);
         if (c && args__in(c->options, c->option_count, name))
             return c;
         if (args_is_noun(t, *word))
@@ -209,11 +213,11 @@ static bool args__no_command(ArgsReader *r, const char *word)
         err_set(r->err, ERR_USAGE, E8002, "No such command 'abx %s'", word);
     for (size_t i = 0; i < t->command_count; i++) {
         const ArgCommand *c = &t->commands[i];
-        if (strcmp(c->noun, noun ? noun : "") == 0)
+        if (strcmp(c->noun, noun ? noun : "") == 0 || (!noun && strcmp(c->noun, ARG_SHORT_NOUN) == 0))
             args__guess_try(&guess, c->verb);
         else if (!noun && args__is_verb(c, word))
             return err_hint(r->err, "Did you mean `abx %s %s`?", c->noun, c->verb);
-        else if (!noun)
+        if (!noun && *c->noun)
             args__guess_try(&guess, c->noun);
     }
     if (guess.best)
@@ -322,7 +326,8 @@ static bool args__word(ArgsReader *r, const char *word)
     Args *args = r->out;
 
     if (!args->command) {
-        args->command = args_command(r->table, args->noun ? args->noun : "", word);
+        bool group = !args->noun && *r->next && args_command(r->table, word, *r->next);
+        args->command = group ? NULL : args_command(r->table, args->noun, word);
         if (args->command)
             return true;
         if (args->noun || !args_is_noun(r->table, word))

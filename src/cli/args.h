@@ -3,7 +3,10 @@
  * One table (cli/commands.c) feeds parsing, help and errors. The grammar:
  *
  *     abx [global options] NOUN VERB [options] [--] [arguments]
+ *     abx [global options] VERB [options] [--] [arguments]
  *
+ * A first word that is no noun is a verb: one that stands alone, else one of
+ * ARG_SHORT_NOUN. One that is both stands alone, unless a verb of it follows.
  * Global options may stand anywhere before the arguments of a remote command;
  * a verb's own only behind the verb. --name VALUE, --name=VALUE, -nVALUE, and
  * flags of one letter in a bunch (-qv). Names are never abbreviated. Of an
@@ -60,6 +63,8 @@ typedef struct ArgPlace {
 
 enum { ARG_PLACES = 4 };
 
+#define ARG_SHORT_NOUN "sandbox"
+
 struct Run;
 
 typedef struct ArgCommand {
@@ -114,7 +119,8 @@ ABX_FN size_t      args_list(const Args *args, const char *name, Arena *a, const
 /* "abx sandbox exec [options] ID [--] COMMAND..." */
 ABX_FN Str args_usage(const ArgCommand *c, Arena *a);
 
-/* The command of that noun and verb (or the verb's other word), or NULL. */
+/* The command of that noun and verb (or the verb's other word), or NULL. `noun`
+ * NULL: of a verb without a noun. */
 ABX_FN const ArgCommand *args_command(const ArgTable *table, const char *noun, const char *verb);
 ABX_FN bool args_is_noun(const ArgTable *table, const char *word);
 

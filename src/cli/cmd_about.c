@@ -106,6 +106,8 @@ static void cmd_about__command(Buf *to, Arena *a, const ArgCommand *c)
         buf_add(to, STR("\nOptions:\n"));
         cmd_about__options(to, a, c->options, c->option_count);
     }
+    if (strcmp(c->noun, ARG_SHORT_NOUN) == 0)
+        buf_addf(to, "\n`abx %s` is short for this.", c->verb);
     buf_add(to, STR("\n`abx help` lists the global options.\n"));
 }
 
@@ -113,6 +115,8 @@ static const char *cmd_about__examples(const char *noun)
 {
     static const char *const rows[][2] = {
         {"sandbox", "  abx sandbox create --timeout 10m\n  abx sandbox exec ID 'python3 --version'\n  abx sandbox kill ID\n"},
+        {"job", "  job=$(abx exec -d ID 'make > log 2>&1')\n  abx job list ID\n  abx job wait ID \"$job\"\n"},
+        {"agent", "  abx agent remove ID\n"},
         {"provider", "  abx provider list\n  abx provider install ./my-plugin\n  abx provider doctor demo\n"},
         {"config", "  abx config explain\n  abx config set http_timeout 60\n"},
     };
@@ -137,11 +141,12 @@ static void cmd_about__all(Buf *to, Arena *a, const ArgTable *table)
     const Topic *topics = topics_all(&count);
 
     buf_add(to, STR("abx - code sandboxes on any backend\n\n"
-                    "Usage: abx [global options] NOUN VERB [options] [--] [arguments]\n\n"
+                    "Usage: abx [global options] NOUN VERB [options] [--] [arguments]\n"
+                    "A verb of `sandbox` needs no noun: `abx exec` is `abx sandbox exec`.\n\n"
                     "Examples:\n"
-                    "  abx --provider opensandbox sandbox create --timeout 10m\n"
-                    "  abx --provider opensandbox sandbox exec ID python3 -c 'print(6 * 7)'\n"
-                    "  abx --provider opensandbox sandbox kill ID\n\n"
+                    "  abx --provider opensandbox create --timeout 10m\n"
+                    "  abx --provider opensandbox exec ID python3 -c 'print(6 * 7)'\n"
+                    "  abx --provider opensandbox kill ID\n\n"
                     "Commands:\n"));
     cmd_about__commands(to, a, table, NULL);
     buf_add(to, STR("\nGlobal options, in front of the verb or behind it:\n"));
@@ -187,7 +192,7 @@ static bool cmd_about__find(const Run *r, Buf *to, Err *err)
     const char     *one = args->words[0], *two = args->word_count > 1 ? args->words[1] : NULL;
     const Topic    *topic = topics_find(one);
 
-    const ArgCommand *c = two ? args_command(table, one, two) : args_command(table, "", one);
+    const ArgCommand *c = two ? args_command(table, one, two) : args_command(table, NULL, one);
     if (c)
         cmd_about__command(to, r->a, c);
     else if (!two && topic)

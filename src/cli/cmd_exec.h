@@ -1,4 +1,4 @@
-/* cmd_exec.h - abx sandbox exec|shell-stream: a command, and its output as it comes. */
+/* cmd_exec.h - abx sandbox exec|shell-stream: a command in a sandbox. */
 #ifndef ABX_CMD_EXEC_H
 #define ABX_CMD_EXEC_H
 
@@ -6,5 +6,11 @@
 
 ABX_FN int cmd_exec_run(Run *r);
 ABX_FN int cmd_exec_stream(Run *r);
+
+/* What the options of such a verb say; the command is the words from `skip` on. */
+ABX_FN bool cmd_exec_options(const Run *r, size_t skip, abx_exec_options *o, Err *err) ABX_CHECK;
+
+/* Runs it in a sandbox and ends as it does: the exit status. `box` NULL: *e says why there is none. */
+ABX_FN int cmd_exec_in(Run *r, abx_sandbox *box, abx_exec_options *o, abx_error *e);
 
 #endif

@@ -104,7 +104,7 @@ static bool cmd_sandbox__create_options(const Run *r, abx_create_options *o, Err
     };
     if (timeout && !values_seconds("--timeout", timeout, &o->timeout_s, err))
         return false;
-    if (!values_env(args, r->a, &env, err) || !values_pairs(args, "metadata", r->a, &metadata, err))
+    if (!values_env(args, r->out.cancel_fd, r->a, &env, err) || !values_pairs(args, "metadata", r->a, &metadata, err))
         return false;
     o->env = env.p;
     o->env_count = env.n;

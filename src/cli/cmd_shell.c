@@ -28,7 +28,7 @@ static bool cmd_shell__options(Run *r, abx_exec_options *o, Err *err)
     static const char *const line = cmd_shell__line;
     ValuesPairs env = {0};
 
-    if (!values_env(r->args, r->a, &env, err))
+    if (!values_env(r->args, r->out.cancel_fd, r->a, &env, err))
         return false;
     *o = (abx_exec_options){
         .argv = &line, .argc = 1, .env = env.p, .env_count = env.n, .cwd = args_value(r->args, "workdir"),

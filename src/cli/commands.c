@@ -5,9 +5,11 @@
 #include "cli/cmd_doctor.h"
 #include "cli/cmd_exec.h"
 #include "cli/cmd_file.h"
+#include "cli/cmd_job.h"
 #include "cli/cmd_plugin.h"
 #include "cli/cmd_install.h"
 #include "cli/cmd_provider.h"
+#include "cli/cmd_run.h"
 #include "cli/cmd_sandbox.h"
 #include "cli/cmd_shell.h"
 
@@ -19,6 +21,8 @@ static const ArgOption commands__globals[] = {
      "secrets, which are refused on the command line"},
     {0, ARG_VALUE, true, "ca-file", NULL, "FILE", "certificates to trust instead of the usual ones"},
     {0, ARG_FLAG, false, "allow-cwd-env", NULL, NULL, "let an address from ./.env be used with a key from elsewhere"},
+    {0, ARG_VALUE, false, "agent", NULL, "MODE", "auto: carry abx into the sandbox where that makes commands exact; "
+     "never: the backend's own calls alone"},
     {'v', ARG_FLAG, false, "verbose", NULL, NULL, "say more on standard error"},
     {0, ARG_FLAG, false, "debug", NULL, NULL, "show requests and answers on standard error, without secrets"},
     {'q', ARG_FLAG, false, "quiet", NULL, NULL, "no notices; `create` and the lists print ids only"},
@@ -30,18 +34,35 @@ static const ArgOption commands__globals[] = {
 
 #define COMMANDS_ENV \
     {'e', ARG_LIST, false, "env", NULL, "NAME=VALUE", "set a variable in the sandbox; NAME alone takes the value from " \
-     "the environment of abx"}
+     "the environment of abx"}, \
+    {0, ARG_LIST, true, "env-file", NULL, "FILE", "set the variables of a file, a line each; -e wins"}
+
+#define COMMANDS_TEMPLATE \
+    {0, ARG_VALUE, false, "template", NULL, "NAME", "what to start from: a template or an image; `base`"}
+#define COMMANDS_BOX \
+    {'m', ARG_LIST, false, "metadata", NULL, "KEY=VALUE", "a label, to find it by"}, \
+    {0, ARG_LIST, false, "entrypoint", NULL, "WORD", "a word of the program that keeps it running; again for each word"}, \
+    {0, ARG_VALUE, false, "cpu", NULL, "AMOUNT", "limit, such as 500m or 2"}, \
+    {0, ARG_VALUE, false, "memory", NULL, "AMOUNT", "limit, such as 512Mi"}, \
+    {'y', ARG_FLAG, false, "yes", NULL, NULL, "accepted; nothing is asked"}
+#define COMMANDS_WORKDIR \
+    {'w', ARG_VALUE, false, "workdir", "cwd", "DIR", "the folder in the sandbox to run in"}
+#define COMMANDS_USER \
+    {'u', ARG_VALUE, false, "user", NULL, "USER", "run as this user of the sandbox: a name or a number"}
+/* What exec, shell-stream and run have in common. */
+#define COMMANDS_EXEC \
+    {'i', ARG_FLAG, false, "interactive", NULL, NULL, "send standard input also where it is a terminal"}, \
+    {'T', ARG_FLAG, false, "no-tty", NULL, NULL, "without a terminal, which is the rule"}, \
+    COMMANDS_ENV, \
+    COMMANDS_WORKDIR, \
+    COMMANDS_USER, \
+    {0, ARG_VALUE, false, "timeout", NULL, "TIME", "kill the command and all it started after this time; none"}
 
 static const ArgOption commands__create[] = {
-    {0, ARG_VALUE, false, "template", NULL, "NAME", "what to start from: a template or an image; `base`"},
+    COMMANDS_TEMPLATE,
     {0, ARG_VALUE, false, "timeout", NULL, "TIME", "how long it lives: 300, 90s, 5m, 1h30m, none; 5m"},
     COMMANDS_ENV,
-    {'m', ARG_LIST, false, "metadata", NULL, "KEY=VALUE", "a label, to find it by"},
-    {0, ARG_LIST, false, "entrypoint", NULL, "WORD", "a word of the program that keeps it running; again for each "
-     "word, or put all of them behind `--`"},
-    {0, ARG_VALUE, false, "cpu", NULL, "AMOUNT", "limit, such as 500m or 2"},
-    {0, ARG_VALUE, false, "memory", NULL, "AMOUNT", "limit, such as 512Mi"},
-    {'y', ARG_FLAG, false, "yes", NULL, NULL, "accepted; nothing is asked"},
+    COMMANDS_BOX,
 };
 
 static const ArgOption commands__list[] = {
@@ -50,16 +71,33 @@ static const ArgOption commands__list[] = {
 };
 
 static const ArgOption commands__exec[] = {
-    COMMANDS_ENV,
-    {'w', ARG_VALUE, false, "workdir", "cwd", "DIR", "the folder in the sandbox to run in"},
-    {0, ARG_VALUE, false, "timeout", NULL, "TIME", "kill the command after this time; none"},
+    COMMANDS_EXEC,
+    {'d', ARG_FLAG, false, "detach", NULL, NULL, "leave it running as a job, and print the job's name"},
 };
 
 static const ArgOption commands__stream[] = {
     {0, ARG_VALUE, false, "command", NULL, "LINE", "the command, as a line for the shell"},
-    COMMANDS_ENV,
-    {'w', ARG_VALUE, false, "workdir", "cwd", "DIR", "the folder in the sandbox to run in"},
-    {0, ARG_VALUE, false, "timeout", NULL, "TIME", "kill the command after this time; none"},
+    COMMANDS_EXEC,
+};
+
+static const ArgOption commands__run[] = {
+    COMMANDS_TEMPLATE,
+    COMMANDS_EXEC,
+    {0, ARG_VALUE, false, "lifetime", NULL, "TIME", "how long the sandbox may live; --timeout and 5m, or 1h"},
+    {0, ARG_FLAG, false, "keep", NULL, NULL, "do not remove the sandbox; its name is printed on standard error"},
+    COMMANDS_BOX,
+};
+
+static const ArgOption commands__logs[] = {
+    {'f', ARG_FLAG, false, "follow", NULL, NULL, "go on until the job has ended"},
+};
+
+static const ArgOption commands__job_kill[] = {
+    {'s', ARG_VALUE, false, "signal", NULL, "SIGNAL", "which one, such as INT or 2; TERM"},
+};
+
+static const ArgOption commands__agent_remove[] = {
+    {0, ARG_FLAG, false, "force", NULL, NULL, "end the jobs that still need it"},
 };
 
 #define COMMANDS_KEYS_OPTION \
@@ -67,8 +105,8 @@ static const ArgOption commands__stream[] = {
 
 static const ArgOption commands__shell[] = {
     COMMANDS_ENV,
-    {'w', ARG_VALUE, false, "workdir", "cwd", "DIR", "the folder in the sandbox to run in"},
-    {'u', ARG_VALUE, false, "user", NULL, "USER", "a name or a number in the sandbox to run as"},
+    COMMANDS_WORKDIR,
+    COMMANDS_USER,
     COMMANDS_KEYS_OPTION,
 };
 
@@ -132,6 +170,15 @@ static const ArgOption commands__doctor[] = {
     "and its arguments, which arrive exactly. Options may stand behind ID, too; they\n" \
     "end at the first word there that is none, or at `--`.\n"
 
+#define COMMANDS_INPUT \
+    "A standard input that is a pipe, a socket or a file is sent, with its end; a\n" \
+    "terminal with -i alone; /dev/null is not. Put `</dev/null` behind a command in a\n" \
+    "loop that reads from a pipe or a file itself. Input never keeps abx from ending\n" \
+    "with the command. Where it cannot be sent (--agent never), one that holds\n" \
+    "something, or any with -i, is refused: E8004. A pipe that nobody has written to\n" \
+    "when abx starts is not: if something comes later, a notice says that it was not\n" \
+    "sent.\n"
+
 #define COMMANDS_KEYS \
     "KEY is a setting of abx (http_timeout, provider), one of the provider that is\n" \
     "used (base_url; --provider ID chooses), or providers.ID.KEY.\n"
@@ -148,8 +195,8 @@ static const ArgCommand commands__rows[] = {
      "below the backend's minimum is raised to it, which is said on standard error.\n"
      "When creating fails or is interrupted, what was made is removed again.\n",
      "  abx --provider opensandbox sandbox create --timeout 10m\n"
-     "  abx sandbox create --template node:22 -e NODE_ENV=test -m project=demo\n"
-     "  id=$(abx -q sandbox create -- tail -f /dev/null)\n",
+     "  abx create --template node:22 -e NODE_ENV=test -m project=demo\n"
+     "  id=$(abx -q create -- tail -f /dev/null)\n",
      COMMANDS_OPTIONS(create), {{PLACE_DASHED, false, "ENTRYPOINT"}}, cmd_sandbox_create},
     {"sandbox", "list", "ls", "list sandboxes", "",
      "  abx sandbox list -m project=demo\n"
@@ -162,17 +209,30 @@ static const ArgCommand commands__rows[] = {
      "\n"
      "Output is passed on as it comes and nothing is added. The exit status is the\n"
      "command's (`abx help exit-codes`). With --json both outputs are gathered, 64 MiB\n"
-     "at most, and printed with the exit code as one document. The command reads from\n"
-     "/dev/null.\n"
+     "at most, and printed with the exit code as one document.\n"
      "\n"
-     "Daemons that report output line by line do not say whether the last line ended\n"
-     "in a line feed: it is printed with one then, and bytes that are not UTF-8 arrive\n"
-     "as U+FFFD. Where that matters, write to a file and download it.\n"
+     COMMANDS_INPUT
      "\n"
-     "Ctrl-C stops the command in the sandbox; a second one leaves at once.\n",
-     "  abx sandbox exec ID 'ls /tmp | wc -l'\n"
-     "  abx sandbox exec ID -e DEBUG=1 -w /srv python3 app.py --port 80\n"
-     "  abx --json sandbox exec ID --timeout 30s -- make test\n",
+     "Ctrl-C, SIGTERM, SIGHUP and SIGQUIT go to the command and all that it started;\n"
+     "what is not gone after 2 seconds is killed. A second one leaves at once. What\n"
+     "the command leaves in the background when it ends by itself goes on.\n"
+     "\n"
+     "With -d it goes on as a job, reading from /dev/null: `abx help job`.\n"
+     "\n"
+     "An --env-file has a NAME=VALUE to a line, taken as it is: no quotes, nothing is\n"
+     "expanded. NAME alone takes the value from the environment of abx. Lines that are\n"
+     "empty or start with # are passed over.\n"
+     "\n"
+     "All this is exact where abx can carry itself into the sandbox (docs/agent.md).\n"
+     "Where it cannot, or with --agent never, the backend's own calls run the command,\n"
+     "and these are not exact: daemons that report output line by line do not say\n"
+     "whether the last line ended in a line feed: it is printed with one then, and\n"
+     "bytes that are not UTF-8 arrive as U+FFFD. -u and -d are refused there (E8004).\n",
+     "  abx exec ID 'ls /tmp | wc -l'\n"
+     "  abx exec ID -e DEBUG=1 -w /srv python3 app.py --port 80\n"
+     "  tar c src | abx exec ID tar x -C /srv\n"
+     "  abx exec ID -u nobody --timeout 30s -- make test\n"
+     "  job=$(abx exec -d ID make all)\n",
      COMMANDS_OPTIONS(exec), {{PLACE_ONE, false, "ID"}, {PLACE_WORDS, false, "COMMAND"}}, cmd_exec_run},
     {"sandbox", "shell-stream", NULL, "run a shell command and stream its output",
      COMMANDS_ONE_WORD
@@ -223,6 +283,50 @@ static const ArgCommand commands__rows[] = {
      "One that is gone already is no failure. All are tried; the first failure decides\n"
      "the exit status.\n",
      "  abx sandbox kill ID --yes\n", COMMANDS_OPTIONS(kill), {{PLACE_MANY, false, "ID"}}, cmd_sandbox_kill},
+    {"", "run", NULL, "run a command in a sandbox of its own",
+     "A sandbox is made, the command is run in it as by `exec`, and the sandbox is\n"
+     "removed, whatever happens: a failure, Ctrl-C, a lost connection. A second Ctrl-C\n"
+     "waits no longer for the command; one during the removal leaves at once, and the\n"
+     "name of what is left is printed. An abx that is killed cannot do this: then the\n"
+     "sandbox ends by itself, after --lifetime.\n"
+     "\n"
+     "The exit status is the command's; 125 where the sandbox could not be made, or\n"
+     "not be removed behind a command that ended with 0.\n"
+     "\n" COMMANDS_INPUT,
+     "  abx run -- python3 -c 'print(6 * 7)'\n"
+     "  abx run --template node:22 -e CI=1 --timeout 10m 'npm install && npm test'\n"
+     "  abx run --keep true\n",
+     COMMANDS_OPTIONS(run), {{PLACE_WORDS, false, "COMMAND"}}, cmd_run_once},
+    {"job", "list", "ls", "list the jobs of a sandbox",
+     "A job is a command that was started with `exec -d`. It stays in the list, with\n"
+     "its result and the last MiB of its output, until `job rm` or the sandbox's end.\n",
+     "  abx job list ID\n  abx --json job ls ID\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_job_list},
+    {"job", "logs", NULL, "print what a job has printed",
+     "Its standard output and error come as they were. When more than a MiB was\n"
+     "printed, the beginning is gone, which a notice says. With -f it goes on until\n"
+     "the job has ended; Ctrl-C ends the looking on, not the job. With --json lines\n"
+     "as of shell-stream.\n",
+     "  abx job logs ID JOB\n  abx job logs -f ID JOB | grep -m1 ready\n",
+     COMMANDS_OPTIONS(logs), {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "JOB"}}, cmd_job_logs},
+    {"job", "wait", NULL, "wait until a job has ended, and end as it did",
+     "The exit status is the job's, as that of `exec` is the command's; with --json a\n"
+     "document says it. Nothing of the job's own output is printed. A job that has\n"
+     "ended can be waited for again and again. Ctrl-C ends the waiting, not the job.\n",
+     "  abx job wait ID JOB && abx download ID /tmp/result\n", NULL, 0,
+     {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "JOB"}}, cmd_job_wait},
+    {"job", "attach", NULL, "go back to a terminal that was left, or lost",
+     "What it printed last is shown again, up to 1 MiB. Whoever has it loses it.\n"
+     "\n"
+     COMMANDS_TERMINAL,
+     "  abx job attach ID JOB\n",
+     COMMANDS_OPTIONS(attach), {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "JOB"}}, cmd_shell_attach},
+    {"job", "kill", NULL, "send a signal to a job and all that it started",
+     "SIGTERM, unless -s names another. The job stays in the list.\n",
+     "  abx job kill ID JOB\n  abx job kill -s KILL ID JOB\n",
+     COMMANDS_OPTIONS(job_kill), {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "JOB"}}, cmd_job_kill},
+    {"job", "rm", NULL, "forget jobs that have ended",
+     "Result and output go. One that still runs is refused (E8003).\n",
+     "  abx job rm ID JOB\n", NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "JOB"}}, cmd_job_forget},
     {"provider", "list", "ls", "list providers; * marks the default", "", "  abx --json provider list\n", NULL, 0, {{0}},
      cmd_provider_list},
     {"provider", "info", NULL, "show what a provider declares and where it came from",
@@ -313,15 +417,14 @@ static const ArgCommand commands__rows[] = {
      cmd_config_explain},
     {"config", "path", NULL, "show the path of config.toml", "With --json that of the file with the secrets, too.\n",
      "  \"$EDITOR\" \"$(abx config path)\"\n", NULL, 0, {{0}}, cmd_config_path},
-    {"job", "attach", NULL, "go back to a terminal that was left, or lost",
-     "What it printed last is shown again, up to 1 MiB. Whoever has it loses it.\n"
-     "\n"
-     COMMANDS_TERMINAL,
-     "  abx job attach ID JOB\n",
-     COMMANDS_OPTIONS(attach), {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "JOB"}}, cmd_shell_attach},
     {"", "agent", NULL, "the daemon inside a sandbox, by this same program",
      "Its words are its own, and it stands first: no global option goes in front.\n",
      "  abx agent serve --port 44772\n", NULL, 0, {{PLACE_WORDS, false, "WORD"}}, cmd_about_agent},
+    {"agent", "remove", NULL, "take what abx carried into a sandbox out again",
+     "The program, its folder, and what jobs left there (docs/agent.md). It comes back\n"
+     "with the next command that needs it. Refused while there are jobs that were not\n"
+     "removed with `job rm` (E8003), unless --force.\n",
+     "  abx agent remove ID\n", COMMANDS_OPTIONS(agent_remove), {{PLACE_ONE, false, "ID"}}, cmd_job_remove_agent},
     {"", "version", NULL, "show the version and what abx was built with", "", "  abx version --json\n", NULL, 0, {{0}},
      cmd_about_version},
     {"", "help", NULL, "help on a command or a topic", "",

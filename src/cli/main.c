@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     /* Before anything is set up: what the agent starts inherits it. */
     if (argc > 0 && agent_is_name(argv[0]))
         return agent_main(argc, argv);
-    if (argc > 1 && strcmp(argv[1], "agent") == 0)
+    if (argc > 1 && strcmp(argv[1], "agent") == 0 && (argc == 2 || !args_command(commands_table(), argv[1], argv[2])))
         return agent_main(argc - 1, argv + 1);
 
     Arena a = arena_make(ARENA_COMMAND);

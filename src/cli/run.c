@@ -9,10 +9,10 @@
 #include "os/signal.h"
 #include "os/tty.h"
 
-static const int run__signals[] = {SIGINT, SIGTERM, SIGHUP};
+static const int run__signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 /* What a shell shows for a program that SIGPIPE ended. */
-enum { RUN_PIPE_STATUS = 128 + SIGPIPE, RUN_OWN_FAILURE = 125, RUN_TIMED_OUT = 124 };
+enum { RUN_PIPE_STATUS = 128 + SIGPIPE, RUN_OWN_FAILURE = 125, RUN_TIMED_OUT = 124, RUN_USAGE = 2 };
 
 bool run_watch(Run *r, Err *err)
 {
@@ -51,8 +51,14 @@ void run_release(Run *r)
 bool run_options(Run *r, abx_options *o, Err *err)
 {
     const Args *args = r->args;
+    const char    *agent = args_value(args, "agent");
     ValuesSettings settings = {0};
+    bool           never = agent && strcmp(agent, "never") == 0;
 
+    if (agent && !never && strcmp(agent, "auto") != 0) {
+        err_set(err, ERR_USAGE, E8002, "--agent: there is no mode '%s'", agent);
+        return err_hint(err, "The modes are auto and never.");
+    }
     if (!values_settings(args, r->out.cancel_fd, r->a, &settings, err))
         return false;
     *o = (abx_options){
@@ -65,6 +71,8 @@ bool run_options(Run *r, abx_options *o, Err *err)
         .cancel_fd_set = 1,
         .cancel_fd = r->out.cancel_fd,
         .allow_cwd_env = args_flag(args, "allow-cwd-env"),
+        .agent_never = never,
+        .agent_path = "/proc/self/exe",
         .notice = output_notice,
         .notice_ctx = &r->out,
         .trace = args_flag(args, "debug") ? output_trace : NULL,
@@ -112,8 +120,9 @@ abx_sandbox *run_attach(Run *r, abx_error *e)
 int run_fail(const Run *r, const abx_error *e)
 {
     output_error(&r->out, e);
-    if (r->passes && e->kind != ABX_USAGE)
-        return RUN_OWN_FAILURE;
+    /* What is refused for the backend's sake is not wrong in itself. */
+    if (r->passes && (e->kind != ABX_USAGE || e->exit_status != RUN_USAGE))
+        return e->command_status ? e->command_status : RUN_OWN_FAILURE;
     return e->exit_status ? e->exit_status : 1;
 }
 

@@ -22,7 +22,7 @@ typedef struct Run {
     int          signal;        /* the first that came, once run_signal() has looked */
 } Run;
 
-/* Ctrl-C, SIGTERM and SIGHUP make r->out.cancel_fd readable from now on; what
+/* Ctrl-C, SIGTERM, SIGHUP and SIGQUIT make r->out.cancel_fd readable from now on; what
  * was ignored at the start (nohup, a shell's background job) stays ignored. */
 ABX_FN bool run_watch(Run *r, Err *err) ABX_CHECK;
 

@@ -84,29 +84,6 @@ bool values_pairs(const Args *args, const char *option, Arena *a, ValuesPairs *o
     return true;
 }
 
-bool values_env(const Args *args, Arena *a, ValuesPairs *out, Err *err)
-{
-    const char *const *given;
-    size_t    n = args_list(args, "env", a, &given);
-    abx_pair *pairs = arena_array(a, n + 1, sizeof *pairs);
-
-    for (size_t i = 0; i < n; i++) {
-        if (!values__pair("env", given[i], a, &pairs[i], err))
-            return false;
-        if (pairs[i].value)
-            continue;
-        pairs[i].value = getenv(pairs[i].key);
-        if (!pairs[i].value) {
-            err_set(err, ERR_USAGE, E8002, "--env: %s is not set in the environment of abx", pairs[i].key);
-            return err_hint(err, "Write NAME=VALUE, or set it; NAME= is an empty value.");
-        }
-        if (!utf8_valid(str_from(pairs[i].value)))
-            return err_set(err, ERR_USAGE, E8002, "--env: the value of %s is not UTF-8", pairs[i].key);
-    }
-    *out = (ValuesPairs){pairs, n};
-    return true;
-}
-
 static bool values__is_secret(const char *key)
 {
     static const char *const tails[] = {"key", "token", "secret", "password"};
@@ -117,15 +94,16 @@ static bool values__is_secret(const char *key)
     return false;
 }
 
-/* All of a descriptor into text, which has room for one byte more than the limit. */
+/* All of a descriptor into text, whose limit is one byte more than may come. */
 static bool values__drain(int fd, int cancel_fd, const char *what, const char *name, Buf *text, Err *err)
 {
-    char *room = buf_room(text, LIMIT_SETTING + 1);
+    size_t most = text->limit - 1;
+    char  *room = buf_room(text, most + 1);
 
-    while (text->n <= LIMIT_SETTING) {
+    while (text->n <= most) {
         if (!poll_one(fd, POLLIN, cancel_fd, DEADLINE_NONE, err))
             return false;
-        ssize_t n = read(fd, room + text->n, LIMIT_SETTING + 1 - text->n);
+        ssize_t n = read(fd, room + text->n, most + 1 - text->n);
         if (n == 0)
             return true;
         if (n > 0)
@@ -133,7 +111,7 @@ static bool values__drain(int fd, int cancel_fd, const char *what, const char *n
         else if (errno != EINTR && errno != EAGAIN)
             return err_sys(err, errno, E8002, "%s: cannot read %s", what, name);
     }
-    return err_set(err, ERR_LIMIT, E8002, "%s: %s holds more than %zu bytes", what, name, LIMIT_SETTING);
+    return err_set(err, ERR_LIMIT, E8002, "%s: %s holds more than %zu bytes", what, name, most);
 }
 
 /* Its text, without the line end that editors and echo leave. */
@@ -153,14 +131,23 @@ static bool values__read(int fd, int cancel_fd, const char *what, const char *na
     return ok;
 }
 
-static bool values__from_file(const char *path, int cancel_fd, const char *what, Arena *a, const char **out,
-                              Err *err)
+/* Not to wait for a writer of a named pipe where no signal is seen. */
+static int values__open(const char *path, const char *what, Err *err)
 {
-    /* Not to wait for a writer of a named pipe where no signal is seen. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (fd < 0)
-        return err_sys(err, errno, E8002, "%s: cannot open %s", what, path);
+        err_sys(err, errno, E8002, "%s: cannot open %s", what, path);
+    return fd;
+}
+
+static bool values__from_file(const char *path, int cancel_fd, const char *what, Arena *a, const char **out,
+                              Err *err)
+{
+    int fd = values__open(path, what, err);
+
+    if (fd < 0)
+        return false;
     bool ok = values__read(fd, cancel_fd, what, path, a, out, err);
     close(fd);
     return ok;
@@ -221,5 +208,102 @@ bool values_given(const char *what, const char *word, int cancel_fd, Arena *a, c
         return values__from_file(word + 1, cancel_fd, what, a, out, err);
     *exposed = true;
     *out = word;
+    return true;
+}
+
+/* ---- variables ---- */
+
+typedef struct ValuesEnv {
+    Arena    *a;
+    abx_pair *v;
+    size_t    n;
+} ValuesEnv;
+
+/* "NAME=VALUE", or "NAME". `where`: what the line belongs to, for messages. Of a
+ * name given twice the last counts. */
+static bool values__variable(ValuesEnv *e, const char *where, const char *text, Err *err)
+{
+    size_t      cut = str_find(str_from(text), '='), i = 0;
+    const char *key = arena_cstr(e->a, (Str){text, cut}), *value = text[cut] ? text + cut + 1 : getenv(key);
+
+    if (cut == 0)
+        return err_set(err, ERR_USAGE, E8002, "%s: nothing stands before the '='", where);
+    if (!value) {
+        err_set(err, ERR_USAGE, E8002, "%s: %s is not set in the environment of abx", where, key);
+        return err_hint(err, "Write NAME=VALUE, or set it; NAME= is an empty value.");
+    }
+    if (!utf8_valid(str_from(value)))
+        return err_set(err, ERR_USAGE, E8002, "%s: the value of %s is not UTF-8", where, key);
+    while (i < e->n && strcmp(e->v[i].key, key) != 0)
+        i++;
+    if (i == LIMIT_AGENT_ENV)
+        return err_set(err, ERR_LIMIT, E8002, "%s: more than %d variables are given", where, LIMIT_AGENT_ENV);
+    e->v[i] = (abx_pair){key, value};
+    e->n += i == e->n;
+    return true;
+}
+
+static bool values__env_line(ValuesEnv *e, const char *where, Str line, Err *err)
+{
+    if (str_has(line, '\0') || !utf8_valid(line))
+        return err_set(err, ERR_USAGE, E8002, "%s: it is no text", where);
+    if (str_ends(line, STR("\r")))
+        line.n--;
+    while (line.n && (line.p[0] == ' ' || line.p[0] == '\t'))
+        str_skip(&line, 1);
+    if (line.n == 0 || line.p[0] == '#')
+        return true;
+    Str key = {line.p, str_find(line, '=')};
+    if (str_has(key, ' ') || str_has(key, '\t')) {
+        err_set(err, ERR_USAGE, E8002, "%s: there is a blank in the name of the variable", where);
+        return err_hint(err, "A line is NAME=VALUE, taken as it is: no quotes, no `export`.");
+    }
+    return values__variable(e, where, arena_cstr(e->a, line), err);
+}
+
+static bool values__env_text(ValuesEnv *e, const char *path, Str text, Err *err)
+{
+    if (str_starts(text, STR("\xef\xbb\xbf")))
+        str_skip(&text, 3);
+    for (size_t number = 1; text.n; number++) {
+        Str line = {text.p, str_find(text, '\n')};
+        if (!values__env_line(e, arena_fmt(e->a, "--env-file: %s:%zu", path, number).p, line, err))
+            return false;
+        str_skip(&text, line.n < text.n ? line.n + 1 : line.n);
+    }
+    return true;
+}
+
+static bool values__env_file(ValuesEnv *e, const char *path, int cancel_fd, Err *err)
+{
+    int fd = values__open(path, "--env-file", err);
+    Buf text = buf_make(LIMIT_ENV_FILE + 1);
+
+    if (fd < 0)
+        return false;
+    bool ok = values__drain(fd, cancel_fd, "--env-file", path, &text, err) && values__env_text(e, path, buf_str(&text), err);
+    close(fd);
+    mem_wipe(text.p, text.n);
+    buf_free(&text);
+    return ok;
+}
+
+bool values_env(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out, Err *err)
+{
+    const char *const *files, *const *given;
+    size_t    file_count = args_list(args, "env-file", a, &files), n = args_list(args, "env", a, &given);
+    ValuesEnv e = {.a = a};
+
+    *out = (ValuesPairs){0};
+    if (file_count + n == 0)
+        return true;
+    e.v = arena_array(a, LIMIT_AGENT_ENV, sizeof *e.v);
+    for (size_t i = 0; i < file_count; i++)
+        if (!values__env_file(&e, files[i], cancel_fd, err))
+            return false;
+    for (size_t i = 0; i < n; i++)
+        if (!values__variable(&e, "--env", given[i], err))
+            return false;
+    *out = (ValuesPairs){e.v, e.n};
     return true;
 }

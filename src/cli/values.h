@@ -24,9 +24,12 @@ typedef struct ValuesPairs { const abx_pair *p; size_t n; } ValuesPairs;
 /* The option's KEY=VALUE, each. */
 ABX_FN bool values_pairs(const Args *args, const char *option, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
 
-/* --env: NAME=VALUE, or NAME, whose value is taken from abx's own environment
- * and so never stands in a list of processes. Not set there: refused. */
-ABX_FN bool values_env(const Args *args, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
+/* --env-file and --env, which wins: NAME=VALUE, or NAME, whose value is taken
+ * from abx's own environment and so never stands in a list of processes. Not
+ * set there: refused. A file has one to a line, taken as it is but for white
+ * space in front and a CR at the end; empty lines and lines with # are passed
+ * over. Messages name file and line. ERR_CANCELLED: a signal came. */
+ABX_FN bool values_env(const Args *args, int cancel_fd, Arena *a, ValuesPairs *out, Err *err) ABX_CHECK;
 
 typedef struct ValuesSettings {
     const abx_pair    *p;

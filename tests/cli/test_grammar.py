@@ -21,7 +21,8 @@ USAGE = [
     ("-o JSON version", "--output: there is no form 'JSON'"),
     ("sandbx list", "No such command 'abx sandbx'"),
     ("sandbox crate", "No such command 'abx sandbox crate'"),
-    ("kill x", "No such command 'abx kill'"),
+    ("exce x", "No such command 'abx exce'"),
+    ("install x", "No such command 'abx install'"),
     ("sandbox info", "Missing argument ID"),
     ("sandbox info a b", "Unexpected argument 'b'"),
     ("sandbox exec x", "Missing argument COMMAND"),
@@ -172,15 +173,16 @@ def test_on_a_terminal_nothing_steers_it(abx, tmp_path):
 
 COMMANDS = ["sandbox create", "sandbox list", "sandbox info", "sandbox exec", "sandbox shell-stream", "sandbox shell",
             "sandbox upload", "sandbox download", "sandbox pause", "sandbox resume", "sandbox timeout",
-            "sandbox url", "sandbox kill", "provider list", "provider info", "provider export", "provider test",
+            "sandbox url", "sandbox kill", "run", "job list", "job logs", "job wait", "job attach", "job kill", "job rm",
+            "provider list", "provider info", "provider export", "provider test",
             "provider serve", "provider install", "provider update", "provider rollback", "provider uninstall",
             "provider default", "provider doctor", "provider verify", "config list", "config get", "config set",
-            "config unset", "config explain", "config path", "job attach", "agent", "version", "help"]
+            "config unset", "config explain", "config path", "agent", "agent remove", "version", "help"]
 TOPICS = ["exit-codes", "environment", "output", "providers"]
 
 
 def listed(text):
-    return re.findall(r"^  abx ((?:sandbox|provider|config|job) \S+?|\S+?)(?:,.*| {2,}.*)$",
+    return re.findall(r"^  abx ((?:sandbox|provider|config|job) \S+?|agent remove|\S+?)(?:,.*| {2,}.*)$",
                       text.split("Commands:")[1].split("\n\n")[0], re.M)
 
 
