@@ -62,7 +62,7 @@ NOUNWIND := -fno-asynchronous-unwind-tables
 SAME     := -ffile-prefix-map=$(CURDIR)=.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 GC       := -ffunction-sections -fdata-sections
-MUSL_LD  := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--gc-sections -Wl,--build-id=none \
+MUSL_LD  := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--gc-sections -Wl,--build-id=sha1 \
   -Wl,-z,pack-relative-relocs -Wl,-e,abx_start
 
 ifeq ($(KIND),release)

@@ -7,8 +7,14 @@
  *
  * Ways, the best first: LISTEN, the helper listens on 127.0.0.1 in the sandbox
  * and is reached by WebSocket through the backend; PIPE, standard input and
- * output of a command as one stream; LINES, lines of text in a command's output
- * (data/armor.h), and in its input where the backend has one.
+ * output of a command as one stream, where LISTEN brought the helper there but
+ * not the connection; LINES, lines of text in a command's output (data/armor.h),
+ * and in its input where the backend has one.
+ *
+ * A way is given up for the next one only as long as the client's START was not
+ * sent: nothing is ever run twice. So preamble and HELLO go first, and the rest
+ * of what `first` gives once the agent has answered; with LINES all of it goes
+ * along, and a helper that said HELLO is not started again.
  *
  * Memory: a Carried is closed by carried_close().
  */
@@ -31,7 +37,8 @@ typedef struct CarrierOps {
     bool (*put)(Carrier *c, Str path, Source src, Deadline d, Err *err);
     /* A WebSocket to 127.0.0.1:port, `path` in the sandbox, as a stream of bytes. NULL: it cannot. */
     bool (*dial)(Carrier *c, int port, Str path, Stream **out, Deadline d, Err *err);
-    /* `line` with its standard input and output as one stream of bytes. NULL: it cannot. */
+    /* `line` with its standard input and output as one stream of bytes, which
+     * ends with the command; closing it ends the command. NULL: it cannot. */
     bool (*pipe)(Carrier *c, Str line, Stream **out, Deadline d, Err *err);
     /* To the standard input of what `line` became; pid is what that says of itself. STEP_DONE: taken.
      * STEP_MORE: what was given before is still on its way. NULL: it cannot. */
@@ -61,13 +68,16 @@ typedef struct CarryRequest {
 
 typedef enum CarryResult {
     CARRY_DONE,
-    CARRY_CANNOT,               /* it cannot be carried there, and nothing was run: *err says why */
+    CARRY_CANNOT,               /* it cannot be carried there, and nothing was run: *err says why (E8004) */
     CARRY_FAILED,               /* *err: no sandbox, no connection, cancelled */
 } CarryResult;
 
-/* The binary is p->host.agent_path; empty: CARRY_CANNOT. Each way that was
- * tried and given up is named by a notice, at most one a call. */
-ABX_FN CarryResult carry_open(Provider *p, Str id, const CarryRequest *rq, Carried *out, Deadline d, Err *err);
-ABX_FN void carried_close(Carried *c);
+/* The binary is p->host.agent_path; empty: CARRY_CANNOT. On CARRY_DONE the
+ * agent's HELLO has come, and is what the stream gives first. Each way that was
+ * tried and given up is named by a notice, at most one a call. A folder that is
+ * not safe to use is answered with one of this call's own, in which LISTEN
+ * leaves no program behind and the others leave theirs. */
+ABX_SET CarryResult carry_open(Provider *p, Str id, const CarryRequest *rq, Carried *out, Deadline d, Err *err);
+ABX_SET void carried_close(Carried *c);
 
 #endif

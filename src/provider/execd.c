@@ -64,12 +64,13 @@ bool execd_open(Execd *x, const ExecdCall *call, Arena *a, Exchange **out, Err *
         .headers = {fields, n},
         .body = call->body,
         .idempotent = call->idempotent,
+        .websocket = call->websocket,
         .deadline = call->deadline,
         .idle_ms = call->idle_ms,
     };
     if (!client_open(x->server->http, &rq, out, err))
         return err_wrap(err, "cannot %s", call->what);
-    if (client_status(*out) >= 200 && client_status(*out) <= 299)
+    if (call->websocket ? client_status(*out) == 101 : client_status(*out) >= 200 && client_status(*out) <= 299)
         return true;
     execd__refused(x, call, *out, a, err);
     client_close(*out);

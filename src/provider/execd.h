@@ -36,6 +36,7 @@ typedef struct ExecdCall {
     const Source *body;
     Str           type;         /* the body's media type */
     bool          idempotent;
+    bool          websocket;    /* only a change to WebSocket will do */
     bool          brief;        /* an answer of more than LIMIT_ERROR_BODY is none */
     const char   *what;         /* in words: "upload", for errors */
     Code          code;         /* for refusals that mean nothing more special */

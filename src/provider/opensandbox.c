@@ -10,6 +10,7 @@
 #include "net/dial.h"
 #include "os/poll.h"
 #include "provider/entry.h"
+#include "provider/execd_carrier.h"
 #include "provider/execd_command.h"
 #include "provider/lifecycle.h"
 #include "provider/process.h"
@@ -392,9 +393,17 @@ static bool opensandbox__signal(Provider *p, Str id, Str pid, int number, Deadli
 {
     return process_signal(opensandbox__server(p), id, pid, number, d, err);
 }
+static bool opensandbox__carrier(Provider *p, Str id, Carrier **out, Deadline d, Err *err)
+{
+    return execd_carrier_open(opensandbox__server(p), id, p->kind->carrier, out, d, err);
+}
 
 const ProviderKind *opensandbox_kind(void)
 {
+    static const CarrierOps carrier = {
+        .open = opensandbox__carrier, .close = execd_carrier_close, .line = execd_carrier_line, .put = execd_carrier_put,
+        .dial = execd_carrier_dial, .pipe = execd_carrier_pipe,
+    };
     static const ProviderKind kind = {
         .id = {"opensandbox", 11}, .name = {"OpenSandbox", 11},
         .fields = opensandbox__fields, .field_count = COUNT_OF(opensandbox__fields),
@@ -402,7 +411,7 @@ const ProviderKind *opensandbox_kind(void)
         .open = opensandbox__open, .close = opensandbox__close, .ignore_cancel = opensandbox__ignore_cancel,
         .create = opensandbox__create, .get = opensandbox__get, .list = opensandbox__list, .kill = opensandbox__kill,
         .set_timeout = opensandbox__set_timeout, .pause = opensandbox__pause, .resume = opensandbox__resume,
-        .port_url = opensandbox__port_url, .exec = opensandbox__exec,
+        .port_url = opensandbox__port_url, .exec = opensandbox__exec, .carrier = &carrier,
         .file_write = opensandbox__write, .file_read = opensandbox__read, .file_stat = opensandbox__stat,
         .file_list = opensandbox__files, .folder_make = opensandbox__make_folder, .file_move = opensandbox__move,
         .file_remove = opensandbox__remove, .process_list = opensandbox__processes,

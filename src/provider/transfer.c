@@ -199,11 +199,23 @@ static bool transfer__rename(Execd *x, Str temporary, Str path, int mode, Str ow
     return entry_run(x, arena_fmt(a, "%smv -f -- %s %s", line.p, from.p, to.p), "write", path, &none, a, d, err);
 }
 
+bool transfer_put(Execd *x, Str path, int mode, Source src, int64_t *sent, Arena *a, Deadline d, Err *err)
+{
+    TransferCount count = {.inner = src};
+
+    if (!transfer__send(x, path, mode, &count, a, d, err))
+        return false;
+    *sent = count.n;
+    return transfer__all_given(&count) ||
+           err_set(err, ERR_REMOTE, E4000, "the sandbox said yes to an upload of which it had taken %lld bytes",
+                   (long long)count.n);
+}
+
 static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Entry *old, Source src,
                           int64_t *size, Arena *a, Deadline d, Err *err)
 {
-    TransferCount count = {.inner = src};
-    Entry         there;
+    int64_t sent;
+    Entry   there;
 
     if (old->there)
         mode = old->mode;
@@ -211,16 +223,13 @@ static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Ent
         mode = TRANSFER_MODE;
     /* The daemon takes mode 0 for "none given" and knows no bits above 0777;
      * chmod sets the real one before the rename. */
-    if (!transfer__send(x, temporary, (mode & 0777) ? mode & 0777 : 0600, &count, a, d, err))
+    if (!transfer_put(x, temporary, (mode & 0777) ? mode & 0777 : 0600, src, &sent, a, d, err))
         return false;
-    if (!transfer__all_given(&count))
-        return err_set(err, ERR_REMOTE, E4000, "the sandbox said yes to an upload of which it had taken %lld bytes",
-                       (long long)count.n);
     if (!entry_look(x, temporary, &there, a, d, err))
         return false;
-    if (!there.there || there.type != FILE_REGULAR || there.size != count.n)
+    if (!there.there || there.type != FILE_REGULAR || there.size != sent)
         return err_set(err, ERR_REMOTE, E4000, "%lld bytes were sent to the sandbox, and %lld are there",
-                       (long long)count.n, (long long)(there.there ? there.size : 0));
+                       (long long)sent, (long long)(there.there ? there.size : 0));
     *size = there.size;
     if (transfer__rename(x, temporary, path, mode, old->owner, a, d, err))
         return true;

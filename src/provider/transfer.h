@@ -20,6 +20,10 @@
  * every failure, for which LIMIT_CLEANUP_MS are given. */
 ABX_FN bool transfer_write(Lifecycle *l, Str id, Str path, int mode, Source src, int64_t *size, Deadline d, Err *err);
 
+/* One upload to just this path, which must be one that the daemon takes as it
+ * is, written in place: for a name that nobody else knows. *sent: its bytes. */
+ABX_FN bool transfer_put(Execd *x, Str path, int mode, Source src, int64_t *sent, Arena *a, Deadline d, Err *err);
+
 /* See file_read in provider.h. E4001: there is no such file. */
 ABX_FN bool transfer_read(Lifecycle *l, Str id, Str path, Sink to, int64_t *size, Deadline d, Err *err);
 

@@ -1,0 +1,171 @@
+#include "provider/carry_lines.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+typedef struct CarryLines {
+    Stream    base;
+    Carrier  *carrier;
+    ExecCall *call;
+    uint32_t  pid;          /* who is fed; 0: nobody */
+    Armor     in, out;
+    Str       rest;         /* of the event at hand */
+    Str       piece;        /* bytes that a line carried */
+    Buf       text, said;
+    bool      carries;      /* a line carried bytes */
+    bool      ended;
+    ExecEvent end;
+    Buf       queue;        /* lines on their way to the command */
+} CarryLines;
+
+static CarryLines *carry_lines__of(Stream *s)
+{
+    return (CarryLines *)s;
+}
+
+static void carry_lines__keep(Buf *to, Str bytes)
+{
+    size_t room = to->limit - to->n;
+
+    buf_add(to, (Str){bytes.p, bytes.n < room ? bytes.n : room});
+}
+
+/* STEP_DONE: there is a piece, or it has ended. */
+static Step carry_lines__event(CarryLines *s, Err *err)
+{
+    ExecEvent ev;
+    Step      step = s->call->ops->next(s->call, &ev, err);
+
+    if (step != STEP_DONE)
+        return step;
+    if (ev.kind == EXEC_ERR) {
+        carry_lines__keep(&s->said, ev.bytes);
+    } else if (ev.kind == EXEC_EXIT) {
+        s->ended = true;
+        s->end = ev;
+    } else {
+        s->rest = ev.bytes;
+        if (!s->carries)
+            carry_lines__keep(&s->text, ev.bytes);
+    }
+    return STEP_DONE;
+}
+
+/* One piece is in the queue at most, so that what is fed is fed in order. */
+static Step carry_lines__flush(CarryLines *s, Err *err)
+{
+    if (s->queue.n == 0)
+        return STEP_DONE;
+    Step step = s->carrier->ops->feed(s->carrier, s->call, s->pid, buf_str(&s->queue), err);
+    if (step == STEP_DONE)
+        buf_clear(&s->queue);
+    return step;
+}
+
+static Step carry_lines__read(Stream *stream, char *p, size_t cap, size_t *n, Err *err)
+{
+    CarryLines *s = carry_lines__of(stream);
+    Step        step;
+
+    *n = 0;
+    if (!s->ended && carry_lines__flush(s, err) == STEP_ERR)
+        return STEP_ERR;
+    for (;;) {
+        if (s->piece.n) {
+            *n = s->piece.n < cap ? s->piece.n : cap;
+            memcpy(p, s->piece.p, *n);
+            str_skip(&s->piece, *n);
+            return STEP_DONE;
+        }
+        step = armor_next(&s->in, &s->rest, &s->piece, err);
+        if (step == STEP_ERR)
+            return step;
+        if (step == STEP_DONE) {
+            s->carries = true;
+            continue;
+        }
+        if (s->ended)
+            return STEP_DONE;
+        step = carry_lines__event(s, err);
+        if (step != STEP_DONE)
+            return step;
+    }
+}
+
+static Step carry_lines__write(Stream *stream, const char *p, size_t len, size_t *n, Err *err)
+{
+    CarryLines *s = carry_lines__of(stream);
+    size_t      most = s->carrier->ops->feed_bytes / 4 * 3 - ARMOR_TAG - 32;      /* base64, and a line around it */
+
+    *n = 0;
+    if (!s->pid || s->ended) {
+        err_set(err, ERR_CLOSED, E5000, "the command in the sandbox reads no more");
+        return STEP_ERR;
+    }
+    Step step = carry_lines__flush(s, err);
+    if (step != STEP_DONE)
+        return step;
+    *n = len < most ? len : most;
+    armor_put(&s->out, &s->queue, (Str){p, *n}, *n);
+    return carry_lines__flush(s, err) == STEP_ERR ? STEP_ERR : STEP_DONE;
+}
+
+static StreamWant carry_lines__want(const Stream *stream, StreamSide side)
+{
+    const CarryLines *s = (const CarryLines *)stream;
+
+    if (side == STREAM_READ ? s->piece.n || s->rest.n || s->ended : s->queue.n == 0)
+        return (StreamWant){.fd = -1};
+    return s->call->ops->want(s->call);
+}
+
+static void carry_lines__close(Stream *stream)
+{
+    CarryLines *s = carry_lines__of(stream);
+
+    s->call->ops->close(s->call);
+    armor_free(&s->in);
+    armor_free(&s->out);
+    buf_free(&s->text);
+    buf_free(&s->said);
+    buf_free(&s->queue);
+    mem_free(s);
+}
+
+Stream *carry_lines(Carrier *carrier, ExecCall *call, const char tag[static ARMOR_TAG + 1])
+{
+    static const StreamOps ops = {carry_lines__read, carry_lines__write, carry_lines__want, carry_lines__close};
+    CarryLines *s = mem_new(sizeof *s);
+
+    *s = (CarryLines){.base = {&ops}, .carrier = carrier, .call = call, .in = armor_make(tag), .out = armor_make(tag),
+                      .text = buf_make(FRAME_NOISE), .said = buf_make(CARRY_LINES_SAID),
+                      .queue = buf_make(carrier->ops->feed_bytes + 1)};
+    return &s->base;
+}
+
+void carry_lines_feed(Stream *s, uint32_t pid)
+{
+    carry_lines__of(s)->pid = pid;
+}
+
+Str carry_lines_text(const Stream *s)
+{
+    return buf_str(&((const CarryLines *)s)->text);
+}
+
+Str carry_lines_said(const Stream *s)
+{
+    return str_trim(buf_str(&((const CarryLines *)s)->said));
+}
+
+const ExecEvent *carry_lines_end(const Stream *s)
+{
+    return ((const CarryLines *)s)->ended ? &((const CarryLines *)s)->end : NULL;
+}
+
+Deadline carry_lines_deadline(const Stream *s)
+{
+    const CarryLines *l = (const CarryLines *)s;
+
+    return l->ended ? DEADLINE_NONE : l->call->ops->deadline(l->call);
+}
