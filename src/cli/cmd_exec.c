@@ -86,8 +86,28 @@ static int cmd_exec__shaped(Run *r, abx_sandbox *box, abx_exec_options *o, Shape
     return status;
 }
 
-int cmd_exec_in(Run *r, abx_sandbox *box, abx_exec_options *o, abx_error *e)
+bool cmd_exec_console(Run *r, abx_exec_options *o, const char *keys, Console *c, Err *err)
 {
+    *c = (Console){.input = args_flag(r->args, "interactive")};
+    if (!args_flag(r->args, "tty"))
+        return true;
+    if (args_flag(r->args, "no-tty"))
+        return err_set(err, ERR_USAGE, E8002, "-t and -T contradict each other");
+    c->run = r;
+    return console_options(c, o, keys, err);
+}
+
+static int cmd_exec__terminal(Run *r, abx_sandbox *box, abx_exec_options *o, Console *c, abx_error *e)
+{
+    c->box = box;
+    c->x = box ? abx_exec_start(box, o, e) : NULL;
+    return c->x ? console_run(c) : run_fail(r, e);
+}
+
+int cmd_exec_in(Run *r, abx_sandbox *box, abx_exec_options *o, Console *c, abx_error *e)
+{
+    if (c->run)
+        return cmd_exec__terminal(r, box, o, c, e);
     return cmd_exec__shaped(r, box, o, r->out.json ? shape_document(r) : shape_plain(r), e);
 }
 
@@ -145,6 +165,7 @@ int cmd_exec_run(Run *r)
 {
     bool detach = args_flag(r->args, "detach");
     abx_exec_options o;
+    Console   c;
     abx_error e;
     Err       err;
 
@@ -155,10 +176,12 @@ int cmd_exec_run(Run *r)
         err_set(&err, ERR_USAGE, E8002, "-d and -i contradict each other: a job reads from /dev/null");
         return run_fail_own(r, &err);
     }
+    if (!cmd_exec_console(r, &o, args_value(r->args, "detach-keys"), &c, &err))
+        return run_fail_own(r, &err);
     if ((r->out.json || detach) && !run_can_print(&e))
         return run_fail(r, &e);
     abx_sandbox *box = run_attach(r, &e);
-    int status = detach ? cmd_exec__background(r, box, &o, &e) : cmd_exec_in(r, box, &o, &e);
+    int status = detach ? cmd_exec__background(r, box, &o, &e) : cmd_exec_in(r, box, &o, &c, &e);
     abx_sandbox_free(box);
     return status;
 }

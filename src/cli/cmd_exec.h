@@ -2,7 +2,7 @@
 #ifndef ABX_CMD_EXEC_H
 #define ABX_CMD_EXEC_H
 
-#include "cli/run.h"
+#include "cli/console.h"
 
 ABX_FN int cmd_exec_run(Run *r);
 ABX_FN int cmd_exec_stream(Run *r);
@@ -10,7 +10,10 @@ ABX_FN int cmd_exec_stream(Run *r);
 /* What the options of such a verb say; the command is the words from `skip` on. */
 ABX_FN bool cmd_exec_options(const Run *r, size_t skip, abx_exec_options *o, Err *err) ABX_CHECK;
 
+/* What -t says; c->run stays NULL without it. `keys` as of console_options(). */
+ABX_FN bool cmd_exec_console(Run *r, abx_exec_options *o, const char *keys, Console *c, Err *err) ABX_CHECK;
+
 /* Runs it in a sandbox and ends as it does: the exit status. `box` NULL: *e says why there is none. */
-ABX_FN int cmd_exec_in(Run *r, abx_sandbox *box, abx_exec_options *o, abx_error *e);
+ABX_FN int cmd_exec_in(Run *r, abx_sandbox *box, abx_exec_options *o, Console *c, abx_error *e);
 
 #endif

@@ -55,7 +55,7 @@ static int cmd_run__remove(Run *r, abx_sandbox *box, int status)
     return status ? status : failed;
 }
 
-static int cmd_run__in(Run *r, const abx_create_options *create, abx_exec_options *o)
+static int cmd_run__in(Run *r, const abx_create_options *create, abx_exec_options *o, Console *c)
 {
     abx_error    e;
     abx_sandbox *box = run_open(r, NULL, &e) ? abx_create(r->session, create, &e) : NULL;
@@ -64,7 +64,7 @@ static int cmd_run__in(Run *r, const abx_create_options *create, abx_exec_option
     if (!box)
         return run_fail(r, &e);
     if (!run_signal(r))
-        status = cmd_exec_in(r, box, o, &e);
+        status = cmd_exec_in(r, box, o, c, &e);
     status = cmd_run__remove(r, box, status);
     abx_sandbox_free(box);
     return status;
@@ -74,13 +74,16 @@ int cmd_run_once(Run *r)
 {
     abx_create_options create;
     abx_exec_options   o;
+    Console   c;
     abx_error e;
     Err       err;
 
     r->passes = !r->out.json;
-    if (!cmd_exec_options(r, 0, &o, &err) || !cmd_run__create(r, o.timeout_ms, &create, &err))
+    /* Nothing can be left running in a sandbox that is removed. */
+    if (!cmd_exec_options(r, 0, &o, &err) || !cmd_run__create(r, o.timeout_ms, &create, &err) ||
+        !cmd_exec_console(r, &o, "none", &c, &err))
         return run_fail_own(r, &err);
     if (r->out.json && !run_can_print(&e))
         return run_fail(r, &e);
-    return cmd_run__in(r, &create, &o);
+    return cmd_run__in(r, &create, &o, &c);
 }

@@ -1,7 +1,5 @@
 #include "cli/cmd_shell.h"
 
-#include <unistd.h>
-
 #include "base/str.h"
 #include "cli/console.h"
 #include "cli/values.h"
@@ -11,17 +9,6 @@
 static const char cmd_shell__line[] =
     "case ${SHELL##*/} in ''|nologin|false) ;; *) [ -x \"$SHELL\" ] && exec \"$SHELL\";; esac; "
     "command -v bash >/dev/null && exec bash; exec sh";
-
-/* Without a terminal here nobody types, and nobody sees what is asked. */
-static bool cmd_shell__terminal(const Run *r, Err *err)
-{
-    if (r->out.json)
-        return err_set(err, ERR_USAGE, E8002, "a terminal has no JSON form");
-    if (tty_is(STDIN_FILENO))
-        return true;
-    err_set(err, ERR_USAGE, E8002, "standard input is not a terminal");
-    return err_hint(err, "`abx exec -i` feeds a command from a file or a pipe.");
-}
 
 static bool cmd_shell__options(Run *r, abx_exec_options *o, Err *err)
 {
@@ -49,7 +36,7 @@ int cmd_shell_open(Run *r)
     Err       err;
 
     r->passes = true;
-    if (!cmd_shell__terminal(r, &err) || !cmd_shell__options(r, &o, &err) || !console_options(&c, &o, &err))
+    if (!cmd_shell__options(r, &o, &err) || !console_options(&c, &o, args_value(r->args, "detach-keys"), &err))
         return run_fail_own(r, &err);
     c.box = run_attach(r, &e);
     c.x = c.box ? abx_exec_start(c.box, &o, &e) : NULL;
@@ -101,7 +88,7 @@ int cmd_shell_attach(Run *r)
     Err       err;
 
     r->passes = true;
-    if (!cmd_shell__terminal(r, &err) || !console_options(&c, &size, &err))
+    if (!console_options(&c, &size, args_value(r->args, "detach-keys"), &err))
         return run_fail_own(r, &err);
     c.box = run_attach(r, &e);
     abx_attach_options o = {.take = 1, .cols = c.size.cols, .rows = c.size.rows};

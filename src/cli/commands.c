@@ -58,6 +58,11 @@ static const ArgOption commands__globals[] = {
     COMMANDS_USER, \
     {0, ARG_VALUE, false, "timeout", NULL, "TIME", "kill the command and all it started after this time; none"}
 
+#define COMMANDS_TTY \
+    {'t', ARG_FLAG, false, "tty", NULL, NULL, "with a terminal there; with -i too, what is typed goes to it"}
+#define COMMANDS_KEYS_OPTION \
+    {0, ARG_VALUE, false, "detach-keys", NULL, "KEYS", "what to type to leave it running: ctrl-p,ctrl-q; none"}
+
 static const ArgOption commands__create[] = {
     COMMANDS_TEMPLATE,
     {0, ARG_VALUE, false, "timeout", NULL, "TIME", "how long it lives: 300, 90s, 5m, 1h30m, none; 5m"},
@@ -71,7 +76,9 @@ static const ArgOption commands__list[] = {
 };
 
 static const ArgOption commands__exec[] = {
+    COMMANDS_TTY,
     COMMANDS_EXEC,
+    COMMANDS_KEYS_OPTION,
     {'d', ARG_FLAG, false, "detach", NULL, NULL, "leave it running as a job, and print the job's name"},
 };
 
@@ -82,6 +89,7 @@ static const ArgOption commands__stream[] = {
 
 static const ArgOption commands__run[] = {
     COMMANDS_TEMPLATE,
+    COMMANDS_TTY,
     COMMANDS_EXEC,
     {0, ARG_VALUE, false, "lifetime", NULL, "TIME", "how long the sandbox may live; --timeout and 5m, or 1h"},
     {0, ARG_FLAG, false, "keep", NULL, NULL, "do not remove the sandbox; its name is printed on standard error"},
@@ -99,9 +107,6 @@ static const ArgOption commands__job_kill[] = {
 static const ArgOption commands__agent_remove[] = {
     {0, ARG_FLAG, false, "force", NULL, NULL, "end the jobs that still need it"},
 };
-
-#define COMMANDS_KEYS_OPTION \
-    {0, ARG_VALUE, false, "detach-keys", NULL, "KEYS", "what to type to leave it running: ctrl-p,ctrl-q; none"}
 
 static const ArgOption commands__shell[] = {
     COMMANDS_ENV,
@@ -218,6 +223,10 @@ static const ArgCommand commands__rows[] = {
      "the command leaves in the background when it ends by itself goes on.\n"
      "\n"
      "With -d it goes on as a job, reading from /dev/null: `abx help job`.\n"
+     "\n"
+     "With -t it gets a terminal of this one's size, and TERM; all that it prints is\n"
+     "standard output. -t -i is a session as of `shell`, where a standard input that\n"
+     "is no terminal is refused; -t alone sends nothing, and Ctrl-C stays a signal.\n"
      "\n"
      "An --env-file has a NAME=VALUE to a line, taken as it is: no quotes, nothing is\n"
      "expanded. NAME alone takes the value from the environment of abx. Lines that are\n"

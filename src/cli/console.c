@@ -362,7 +362,8 @@ static void console__hang_up(Console *c)
     abx_event event;
     abx_error e;
     Err       err;
-    int       got = abx_exec_signal(c->x, c->run->signal, &e) == 0 ? 0 : -1;
+    int       signo = c->run->signal ? c->run->signal : SIGHUP;
+    int       got = abx_exec_signal(c->x, signo, &e) == 0 ? 0 : -1;
 
     for (bool asked = false; got >= 0 && !(got > 0 && event.kind == ABX_EXIT);) {
         got = abx_exec_next(c->x, 0, &event, &e);
@@ -452,22 +453,37 @@ int console_run(Console *c)
 
 /* ---- before it ---- */
 
-bool console_options(Console *c, abx_exec_options *o, Err *err)
+/* Without a terminal here nobody types, and what reads a pipe knows its end. */
+static bool console__can(const Console *c, Err *err)
 {
-    const char *keys = args_value(c->run->args, "detach-keys"), *term = getenv("TERM");
-    abx_pair   *env = arena_array(c->run->a, o->env_count + 1, sizeof *env);
-    bool        known = false;
+    if (c->run->out.json)
+        return err_set(err, ERR_USAGE, E8002, "a command with a terminal has no JSON form");
+    if (!c->input || tty_is(STDIN_FILENO))
+        return true;
+    err_set(err, ERR_USAGE, E8002, "standard input is not a terminal");
+    return err_hint(err, "`abx exec` without -t sends a pipe or a file; -t without -i sends nothing.");
+}
 
-    if (!detach_parse(keys ? keys : "ctrl-p,ctrl-q", &c->keys, err))
-        return false;
+/* TERM, unless it is given. */
+static void console__env(const Console *c, abx_exec_options *o)
+{
+    const char *term = getenv("TERM");
+    abx_pair   *env = arena_array(c->run->a, o->env_count + 1, sizeof *env);
+
     for (size_t i = 0; i < o->env_count; i++) {
         env[i] = o->env[i];
-        known = known || strcmp(env[i].key, "TERM") == 0;
+        if (strcmp(env[i].key, "TERM") == 0)
+            return;
     }
-    if (!known)
-        env[o->env_count] = (abx_pair){"TERM", term && *term && utf8_valid(str_from(term)) ? term : "xterm"};
+    env[o->env_count++] = (abx_pair){"TERM", term && *term && utf8_valid(str_from(term)) ? term : "xterm"};
     o->env = env;
-    o->env_count += !known;
+}
+
+bool console_options(Console *c, abx_exec_options *o, const char *keys, Err *err)
+{
+    if (!console__can(c, err) || !detach_parse(keys ? keys : "ctrl-p,ctrl-q", &c->keys, err))
+        return false;
+    console__env(c, o);
     c->size = tty_size();
     o->tty = o->tell_start = 1;
     o->input = c->input;

@@ -1,7 +1,7 @@
 /* console.h - the terminal here and a command with a terminal in a sandbox, as one.
  *
  *     Console c = {.run = r, .box = box, .input = true};
- *     if (!console_options(&c, &o, &err)) return run_fail_own(r, &err);
+ *     if (!console_options(&c, &o, NULL, &err)) return run_fail_own(r, &err);
  *     c.x = abx_exec_start(box, &o, &e);
  *     return c.x ? console_run(&c) : run_fail(r, &e);
  *
@@ -46,9 +46,10 @@ typedef struct Console {
     abx_event    exit;
 } Console;
 
-/* Looks at the terminal, reads --detach-keys and fills what a command with a
- * terminal needs: size, TERM, input, hold_s. False: E8002. */
-ABX_FN bool console_options(Console *c, abx_exec_options *o, Err *err) ABX_CHECK;
+/* Looks at the terminal, and fills what a command with one needs: size, TERM,
+ * input, hold_s. `keys`: what --detach-keys says; NULL: Ctrl-P Ctrl-Q. False:
+ * E8002; c->input without a terminal on standard input, --json. */
+ABX_FN bool console_options(Console *c, abx_exec_options *o, const char *keys, Err *err) ABX_CHECK;
 
 /* Until its end here: the exit status. Frees c->x. */
 ABX_FN int console_run(Console *c);
