@@ -67,7 +67,7 @@ MUSL_LD  := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--gc-sections -Wl
 
 ifeq ($(KIND),release)
 # For size: what takes time in abx is the kernel, and the ciphers (vendor.mk).
-CC_KIND := $(MUSL_CC) -Os $(NOUNWIND) $(HARDEN) $(SAME)
+CC_KIND := $(MUSL_CC) -Oz -fipa-pta $(NOUNWIND) $(HARDEN) $(SAME)
 LD_KIND := $(MUSL_LD) -s
 else ifeq ($(KIND),debug)
 CC_KIND := $(MUSL_CC) -Og -g $(HARDEN) $(SAME)
@@ -172,7 +172,7 @@ $(B)/lib/abx.o: abx.c $(GEN) $(B)/flags
 -include $(B)/lib/abx.d
 .PHONY: check-library
 check-library: $(B)/lib/abx.o
-	@! nm -g --defined-only --format=posix $< | grep -vE '^(abx_|mbedtls_hardware_poll )'
+	@! nm -g --defined-only --format=posix $< | grep -vE '^(abx_|mbedtls_(hardware_poll|internal_sha1_process) )'
 
 # --- other kinds -------------------------------------------------------------
 .PHONY: debug asan

@@ -1,6 +1,6 @@
 #!/bin/sh
 # group.sh LIBRARY OUT: writes the translation units that Mbed TLS is built
-# from: OUT/unit_NAME.c includes files of LIBRARY. Seventeen of them instead of a
+# from: OUT/unit_NAME.c includes files of LIBRARY. Eighteen of them instead of a
 # hundred: most of the time goes into reading the same headers again.
 #
 # One unit of everything does not compile, for static names clash; these groups
@@ -10,6 +10,7 @@ lib=$1 out=$2
 mkdir -p "$out"
 for unit in $(sed -n 's/^MBEDTLS_UNITS := //p' "$(dirname "$0")/vendor.mk"); do
     echo "/* made by vendor/group.sh */" > "$out/unit_$unit.c"
+    [ $unit != x509 ] || echo '#include "verify_only.h"' >> "$out/unit_$unit.c"
 done
 for path in "$lib"/*.c; do
     file=${path##*/}; name=${file%.c}
@@ -20,6 +21,7 @@ for path in "$lib"/*.c; do
     psa_crypto_pake | psa_crypto_rsa | sha512 | aesni | aesce | ssl_tls13_generic | ssl_tls13_keys) unit=$name ;;
     ssl_* | mps_* | debug) unit=ssl ;;
     x509* | pk* | pem | oid | asn1*) unit=x509 ;;
+    aes | bignum_core | chacha20 | chachapoly | ecp_curves | gcm | poly1305) unit=fast ;;
     *) unit=rest ;;
     esac
     echo "#include \"$file\"" >> "$out/unit_$unit.c"

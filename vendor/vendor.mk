@@ -3,7 +3,7 @@
 # kind of build), TLS and CA. vendor/README.md says what comes out.
 
 VSRC := vendor/src
-MBEDTLS_UNITS := psa_crypto psa_crypto_aead psa_crypto_cipher psa_crypto_ecp psa_crypto_hash psa_crypto_mac psa_crypto_pake psa_crypto_rsa psa_rest sha512 aesni aesce ssl_tls13_generic ssl_tls13_keys ssl x509 rest
+MBEDTLS_UNITS := psa_crypto psa_crypto_aead psa_crypto_cipher psa_crypto_ecp psa_crypto_hash psa_crypto_mac psa_crypto_pake psa_crypto_rsa psa_rest sha512 aesni aesce ssl_tls13_generic ssl_tls13_keys ssl x509 fast rest
 ZLIB_UNITS := adler32 crc32 inffast inflate inftrees zutil
 MKROOTS_UNITS := adler32 crc32 deflate trees zutil
 
@@ -48,15 +48,16 @@ $(B)/gen/mbedtls/.ok: $(VSRC)/.fetched vendor/group.sh vendor/vendor.mk
 	@rm -rf $(@D) && sh vendor/group.sh $(VSRC)/mbedtls/library $(@D) && touch $@
 $(MBEDTLS_UNITS:%=$(B)/gen/mbedtls/unit_%.c): $(B)/gen/mbedtls/.ok ;
 
-$(B)/vendor/mbedtls/%.o: $(B)/gen/mbedtls/unit_%.c vendor/abx_mbedtls_config.h $(B)/vendor.flags
+$(B)/vendor/mbedtls/%.o: $(B)/gen/mbedtls/unit_%.c vendor/abx_mbedtls_config.h vendor/abx_psa_config.h vendor/verify_only.h $(B)/vendor.flags
 	@mkdir -p $(@D)
 	$(say) CC $@
 	$(Q)$(VCC) -w $(VCC_$*) -Ivendor -I$(VSRC)/mbedtls/include -I$(VSRC)/mbedtls/library \
 	  -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"' -c -o $@ $<
 # The ciphers, the arithmetic and zlib are built for speed where the release is
-# built for size; what shakes hands and reads certificates is not.
+# built for size; what shakes hands and reads certificates is not. zlib's CRC has
+# no table of 8 KB for words: inflating takes longer than a CRC byte by byte.
 ifeq ($(KIND),release)
-$(foreach u,zlib rest sha512 aesce psa_crypto_cipher psa_crypto_aead psa_crypto_hash,$(eval VCC_$u := -O2))
+$(foreach u,zlib fast,$(eval VCC_$u := -O2))
 endif
 # GCM is the inner loop of every download. SSSE3 is safe here: this file's code
 # runs only where CPUID says AES-NI, which no processor has without SSSE3.
@@ -65,7 +66,7 @@ VCC_aesni := -O3 -mssse3
 $(B)/vendor/zlib/%.o: $(firstword $(VENDOR_GEN)) $(B)/vendor.flags
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(VCC) -w $(VCC_zlib) -DHAVE_UNISTD_H -DHAVE_STDARG_H -c -o $@ $(VSRC)/zlib/$*.c
+	$(Q)$(VCC) -w $(VCC_zlib) -DHAVE_UNISTD_H -DHAVE_STDARG_H -DZ_TESTW=0 -c -o $@ $(VSRC)/zlib/$*.c
 
 # Root certificates: certifi's PEM bundle -> DER, one after the other -> gzip.
 $(B)/mkroots: tools/mkroots.c $(VSRC)/.fetched

@@ -92,7 +92,7 @@ def test_it_is_stripped_and_names_no_folder_of_this_machine(elf):
 
 
 def test_it_is_small(elf):
-    # TLS and the roots are 245 KB of the whole.
+    # TLS and the roots are 190 KB of the whole.
     assert len(elf.data) <= (1_000_000 if TLS else 755_000)
 
 
