@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* The session of a process that lives; 0: none such. */
-static pid_t kin__session(int proc, const char *name)
+/* The group or the session of a process that lives; 0: none such. */
+static pid_t kin__of(int proc, const char *name, bool session)
 {
     char     path[300], text[512];
-    uint64_t session;
+    uint64_t number;
     Str      field = {0};
 
     snprintf(path, sizeof path, "%s/stat", name);
@@ -28,14 +28,14 @@ static pid_t kin__session(int proc, const char *name)
         return 0;
     Str rest = {end + 2, (size_t)(text + n - end) - 2};
     bool dead = rest.p[0] == 'Z' || rest.p[0] == 'X';
-    for (int i = 0; i < 4; i++)
+    for (int i = session ? 0 : 1; i < 4; i++)
         if (!str_cut(&rest, ' ', &field))
             return 0;
-    return !dead && num_u64(field, &session) ? (pid_t)session : 0;
+    return !dead && num_u64(field, &number) ? (pid_t)number : 0;
 }
 
 /* How many there are; each gets the signal, but for 0. */
-static size_t kin__walk(pid_t session, int number)
+static size_t kin__walk(pid_t leader, bool session, int number)
 {
     DIR           *dir = opendir("/proc");
     struct dirent *e;
@@ -43,7 +43,7 @@ static size_t kin__walk(pid_t session, int number)
     uint64_t       pid;
 
     while (dir && (e = readdir(dir)))
-        if (num_u64(str_from(e->d_name), &pid) && kin__session(dirfd(dir), e->d_name) == session) {
+        if (num_u64(str_from(e->d_name), &pid) && kin__of(dirfd(dir), e->d_name, session) == leader) {
             found++;
             if (number)
                 kill((pid_t)pid, number);
@@ -51,16 +51,17 @@ static size_t kin__walk(pid_t session, int number)
     if (dir)
         closedir(dir);
     else
-        found = kill(-session, number) == 0;
+        found = kill(-leader, number) == 0;
     return found;
 }
 
 void kin_signal(pid_t session, int number)
 {
-    kin__walk(session, number);
+    kin__walk(session, true, number);
 }
 
-bool kin_alive(pid_t session)
+bool kin_alive(pid_t leader, bool session)
 {
-    return kin__walk(session, 0) > 0;
+    /* Where no zombie even is left in the group there is nothing to look for. */
+    return (session || kill(-leader, 0) == 0) && kin__walk(leader, session, 0) > 0;
 }

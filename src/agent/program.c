@@ -343,11 +343,6 @@ static void program__send(Program *p, int number)
         kill(-p->pid, number);
 }
 
-static bool program__alive(const Program *p)
-{
-    return p->tty ? kin_alive(p->pid) : kill(-p->pid, 0) == 0;
-}
-
 /* What is in its pipes now still belongs to it. */
 static void program__last(Program *p)
 {
@@ -378,7 +373,7 @@ void program_reaped(Program *p, pid_t pid, int status)
     program__no_input(p);
     program__last(p);
     /* Shells start what is in the background with INT and QUIT ignored. */
-    if (!p->kill_at && program__by_signal(p) && program__alive(p)) {
+    if (!p->kill_at && program__by_signal(p) && kin_alive(p->pid, p->tty)) {
         program__send(p, SIGTERM);
         p->kill_at = p->now + LIMIT_CARRY_KILL_MS;
     }
@@ -411,7 +406,7 @@ void program_kill(Program *p)
 /* The way from the first signal to the end of the group. */
 static void program__kill_step(Program *p)
 {
-    bool alive = !p->ended || program__alive(p);
+    bool alive = !p->ended || kin_alive(p->pid, p->tty);
 
     if (alive && p->kill_at && p->now >= p->kill_at) {
         program__send(p, SIGKILL);
@@ -500,12 +495,13 @@ bool program_forget(Program *p)
     bool          held = false;
 
     p->forgotten = true;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && p->pid; i++) {
         fd = (struct pollfd){.fd = p->out_fd[i], .events = 0};
         if (p->tty || (fd.fd >= 0 && poll(&fd, 1, 0) == 1 && (fd.revents & POLLHUP)))
             program__over(p, i);
         held = held || p->out_fd[i] >= 0;
     }
-    program__watch(p);
+    if (p->pid)
+        program__watch(p);
     return held;
 }

@@ -14,7 +14,7 @@ import subprocess
 import time
 from types import SimpleNamespace
 
-from agent import PATH
+from agent import PATH, alive
 from conftest import BINARY
 
 HELLO, START, DATA, EOF, SIGNAL, RESIZE, CREDIT, ACK, PING, DETACH, KILL = range(1, 12)
@@ -407,3 +407,39 @@ def run(folder, *argv, mode="pipe", data=None, seconds=30, helper=None, **more):
         return t
     finally:
         h.close()
+
+
+# --- what runs on this machine ---
+
+def keepers(folder):
+    """The processes of helpers in this folder."""
+    return [pid for pid in processes() if cwd_of(pid) == str(folder) and b"\0agent\0" in command_of(pid)]
+
+
+def processes():
+    return [int(p) for p in os.listdir("/proc") if p.isdigit()]
+
+
+def cwd_of(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/cwd")
+    except OSError:
+        return None
+
+
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def marked(mark):
+    """Live processes with this word in their command line."""
+    return [pid for pid in processes() if mark.encode() in command_of(pid) and alive(pid) and pid != os.getpid()]
+
+
+def mark(tmp_path):
+    """A number of seconds that is nobody else's."""
+    return f"3{os.getpid() % 10000:04}.{abs(hash(str(tmp_path))) % 100000:05}"
