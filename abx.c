@@ -77,6 +77,8 @@
 #include "provider/carry_place.c"
 #include "provider/carry_lines.c"
 #include "provider/carry.c"
+#include "provider/talk.c"
+#include "provider/carried.c"
 #include "provider/execd_command.c"
 #include "provider/entry.c"
 #include "provider/transfer.c"

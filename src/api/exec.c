@@ -1,4 +1,4 @@
-#include "abx.h"
+#include "api/exec.h"
 
 #include "api/error.h"
 #include "api/session.h"
@@ -6,7 +6,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/poll.h"
+#include "provider/carried.h"
 
+#include <errno.h>
+#include <stdio.h>
+
+enum { EXEC_SCRATCH = 2 * ERR_TEXT_SIZE };
 
 struct abx_exec {
     Provider *provider;
@@ -14,37 +19,99 @@ struct abx_exec {
     bool      over;         /* the last event, or a failure, was given */
 };
 
-abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e)
+abx_exec *exec_over(Provider *p, ExecCall *call)
 {
-    Provider   *p = b->session->provider;
-    Arena       a = arena_make(ARENA_COMMAND);
-    ExecRequest rq = {.argc = o->argc, .env_count = o->env_count, .cwd = str_from(o->cwd), .timeout_ms = o->timeout_ms,
-                      .tell_pid = o->tell_pid != 0, .open_stdin = o->open_stdin != 0, .user = str_from(o->user),
-                      .input = o->input != 0, .tty = o->tty != 0, .cols = o->cols, .rows = o->rows, .job = o->job != 0,
-                      .hold_s = o->hold_s};
-    ExecCall   *call = NULL;
-    Str        *argv = arena_array(&a, o->argc, sizeof *argv);
-    Err         err;
-    bool        ok = true;
-
-    for (size_t i = 0; i < o->argc; i++)
-        argv[i] = str_from(o->argv[i]);
-    rq.argv = argv;
-    if (o->argc == 0 || argv[0].n == 0)
-        ok = err_set(&err, ERR_USAGE, E8002, "there is no command to run");
-    else if (o->timeout_ms < 0)
-        ok = err_set(&err, ERR_USAGE, E8002, "a timeout of %lld ms makes no sense", (long long)o->timeout_ms);
-    ok = ok && session_pairs(o->env, o->env_count, "environment variable", &a, &rq.env, &err) &&
-         p->kind->exec(p, str_from(b->id), &rq, &call, clock_after(LIMIT_CALL_MS), &err);
-    arena_free(&a);
-    if (!ok) {
-        error_give(e, &err);
-        return NULL;
-    }
     abx_exec *x = mem_new(sizeof *x);
+
     *x = (abx_exec){.provider = p, .call = call};
     return x;
 }
+
+/* The program could not be run: the status that a shell has for that. */
+static int exec__give(abx_error *e, const Err *err)
+{
+    error_give(e, err);
+    if (err->code == E3005 && err->kind != ERR_SYSTEM)
+        e->command_status = err->sys == ENOENT ? 127 : 126;
+    return -1;
+}
+
+/* ---- starting ---- */
+
+/* By the backend's own calls. `why` the agent cannot do it is said to whoever
+ * asks for what they lack. */
+static bool exec__plain(abx_sandbox *b, const ExecRequest *rq, const char *why, ExecCall **call, Err *err)
+{
+    Provider *p = b->session->provider;
+    bool      asks = rq->user.n || rq->input || rq->tty || rq->job;
+
+    if (p->kind->exec(p, str_from(b->id), rq, call, clock_after(LIMIT_CALL_MS), err))
+        return true;
+    return asks && err->code == E8004 && why[0] ? err_hint(err, "The agent would do it, but %s.", why) : false;
+}
+
+/* By the agent where it can be carried. */
+static bool exec__begin(abx_sandbox *b, const ExecRequest *rq, ExecCall **call, Err *err)
+{
+    Provider *p = b->session->provider;
+    Arena     a = arena_make(EXEC_SCRATCH);
+    Err       why;
+
+    if (!p->kind->carrier || !p->host.agent_path.n)
+        return exec__plain(b, rq, p->kind->carrier ? b->session->no_agent : "", call, err);
+    CarryResult r = carried_exec(p, str_from(b->id), rq, call, clock_after(LIMIT_CARRY_MS), &why);
+    if (r != CARRY_CANNOT) {
+        if (r == CARRY_FAILED)
+            *err = why;
+        return r == CARRY_DONE;
+    }
+    if (!exec__plain(b, rq, why.text, call, err))
+        return false;
+    p->host.notice(p->host.notice_ctx,
+                   arena_fmt(&a, "%s: this command runs without the agent, which may lose bytes that are not text, a last "
+                             "line end, and every signal but the one that ends it", why.text));
+    arena_free(&a);
+    return true;
+}
+
+static bool exec__request(const abx_exec_options *o, Arena *a, ExecRequest *rq, Err *err)
+{
+    Str *argv = arena_array(a, o->argc, sizeof *argv);
+
+    *rq = (ExecRequest){.argv = argv, .argc = o->argc, .env_count = o->env_count, .cwd = str_from(o->cwd),
+                        .timeout_ms = o->timeout_ms, .tell_pid = o->tell_pid != 0, .open_stdin = o->open_stdin != 0,
+                        .user = str_from(o->user), .input = o->input != 0, .tty = o->tty != 0, .cols = o->cols,
+                        .rows = o->rows, .job = o->job != 0, .hold_s = o->hold_s, .tell_start = o->tell_start != 0};
+    for (size_t i = 0; i < o->argc; i++)
+        argv[i] = str_from(o->argv[i]);
+    if (o->argc == 0 || argv[0].n == 0)
+        return err_set(err, ERR_USAGE, E8002, "there is no command to run");
+    if (o->timeout_ms < 0)
+        return err_set(err, ERR_USAGE, E8002, "a timeout of %lld ms makes no sense", (long long)o->timeout_ms);
+    return session_pairs(o->env, o->env_count, "environment variable", a, &rq->env, err);
+}
+
+abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e)
+{
+    Arena       a = arena_make(ARENA_COMMAND);
+    ExecRequest rq;
+    ExecCall   *call = NULL;
+    Err         err;
+    bool        ok = exec__request(o, &a, &rq, &err) && exec__begin(b, &rq, &call, &err);
+
+    arena_free(&a);
+    if (ok)
+        return exec_over(b->session->provider, call);
+    exec__give(e, &err);
+    return NULL;
+}
+
+/* ---- events ---- */
+
+static const abx_event_kind exec__kinds[] = {
+    [EXEC_OUT] = ABX_STDOUT, [EXEC_ERR] = ABX_STDERR, [EXEC_EXIT] = ABX_EXIT, [EXEC_STARTED] = ABX_STARTED,
+    [EXEC_REPLAY] = ABX_REPLAY, [EXEC_DETACHED] = ABX_DETACHED,
+};
 
 int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
 {
@@ -65,14 +132,12 @@ int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
             err.kind != ERR_TIMEOUT)
             return error_give(e, &err);
     }
-    x->over = step == STEP_ERR || ev.kind == EXEC_EXIT;
+    x->over = step == STEP_ERR || ev.kind == EXEC_EXIT || ev.kind == EXEC_DETACHED;
     if (step == STEP_ERR)
-        return error_give(e, &err);
+        return exec__give(e, &err);
     *event = (abx_event){
-        .kind = ev.kind == EXEC_OUT ? ABX_STDOUT : ev.kind == EXEC_ERR ? ABX_STDERR : ABX_EXIT,
-        .bytes = ev.bytes.p, .size = ev.bytes.n, .exit_code = ev.exit_code,
-        .signal = ev.signal,
-        .timed_out = ev.timed_out, .duration_ms = ev.duration_ms,
+        .kind = exec__kinds[ev.kind], .bytes = ev.bytes.p, .size = ev.bytes.n, .exit_code = ev.exit_code,
+        .signal = ev.signal, .timed_out = ev.timed_out, .duration_ms = ev.duration_ms, .offset = ev.offset,
     };
     return 1;
 }
@@ -84,13 +149,6 @@ abx_want abx_exec_want(const abx_exec *x)
     int64_t    left = d == DEADLINE_NONE ? -1 : d - clock_mono_ms();
 
     return (abx_want){.fd = w.fd, .events = w.events, .wait_ms = d != DEADLINE_NONE && left < 0 ? 0 : left};
-}
-
-int abx_exec_kill(abx_exec *x, abx_error *e)
-{
-    Err err;
-
-    return x->call->ops->kill(x->call, clock_after(LIMIT_CLEANUP_MS), &err) ? 0 : error_give(e, &err);
 }
 
 const char *abx_exec_pid(const abx_exec *x)
@@ -106,13 +164,22 @@ static bool exec__can(bool can, const char *what, Err *err)
 {
     if (can)
         return true;
-    err_set(err, ERR_REMOTE, E8004, "this command runs by the backend's own calls, which cannot %s", what);
+    err_set(err, ERR_REMOTE, E8004, "cannot %s: the command runs by the backend's own calls, or is only looked at", what);
     return false;
 }
 
 static int exec__said(bool ok, const Err *err, abx_error *e)
 {
     return ok ? 0 : error_give(e, err);
+}
+
+int abx_exec_kill(abx_exec *x, abx_error *e)
+{
+    const ExecOps *ops = x->call->ops;
+    Err err;
+
+    return exec__said(exec__can(ops->kill != NULL, "end it", &err) &&
+                      ops->kill(x->call, clock_after(LIMIT_CLEANUP_MS), &err), &err, e);
 }
 
 ptrdiff_t abx_exec_write(abx_exec *x, const void *p, size_t size, abx_error *e)

@@ -7,6 +7,7 @@
 #include "host/plugin.h"
 #include "host/registry.h"
 #include "os/env.h"
+#include "os/fs.h"
 
 #include <stdio.h>
 
@@ -122,6 +123,37 @@ static bool session__compiled(abx_session *s, const Config *c, const RegistryRow
     return row->kind->open(settings, host, &s->provider, err);
 }
 
+/* An `abx` in the folders of PATH. A relative one could be anybody's. */
+static Str session__on_path(Arena *a)
+{
+    Str path = env_get("PATH"), folder;
+
+    while (str_cut(&path, ':', &folder)) {
+        Str file = arena_fmt(a, "%.*s/abx", STR_ARG(folder));
+        if (str_starts(folder, STR("/")) && fs_type(file.p) == FS_FILE)
+            return file;
+    }
+    return (Str){0};
+}
+
+/* The program that is carried into sandboxes; empty: none, and s->no_agent says
+ * why. */
+static Str session__agent(abx_session *s, const abx_options *o)
+{
+    Str path = str_from(o->agent_path);
+
+    s->no_agent = o->agent_never ? "it is not to be carried into sandboxes here" : "";
+    if (o->agent_never)
+        return (Str){0};
+    if (!path.n && !o->config_only)
+        path = env_get("ABX_BIN");
+    if (!path.n && !o->config_only)
+        path = session__on_path(&s->own);
+    if (!path.n)
+        s->no_agent = "there is no abx to carry: neither ABX_BIN nor PATH names one";
+    return arena_str(&s->own, path);
+}
+
 static bool session__open(abx_session *s, const abx_options *o, Err *err)
 {
     Config     *c = session_config(o, &s->notice, &s->own, err);
@@ -136,6 +168,7 @@ static bool session__open(abx_session *s, const abx_options *o, Err *err)
     ProviderHost host = {
         .cancel_fd = o->cancel_fd_set ? o->cancel_fd : -1, .notice = session_notice, .notice_ctx = &s->notice,
         .trace = o->trace, .trace_ctx = o->trace_ctx, .ca_file = arena_str(&s->own, str_from(o->ca_file)),
+        .agent_path = session__agent(s, o),
     };
     if (row.plugin)
         return plugin_open(s->store, row.plugin, c, &host, &s->provider, err);

@@ -22,6 +22,7 @@ struct abx_session {
     const char  *id;            /* the provider's */
     Str          default_template;
     SessionNotice notice;
+    const char  *no_agent;      /* why nothing is carried into its sandboxes; "" */
 };
 
 struct abx_sandbox {

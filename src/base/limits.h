@@ -161,6 +161,19 @@
 #define LIMIT_PACK_KEEP     ((size_t)8 << 20)   /* contents kept while the deltas on them are resolved */
 #define LIMIT_PACK_CHAIN    4095                /* deltas on deltas: the most that git makes */
 
+/* Talking with the carried agent */
+#define LIMIT_TALK_WINDOW   ((size_t)4 << 20)   /* output under way: 100 MB/s at 40 ms */
+#define LIMIT_TALK_WINDOW_PIPE ((size_t)512 << 10)  /* below the MiB that execd's terminals keep */
+#define LIMIT_TALK_WINDOW_LINES ((size_t)256 << 10) /* text, a third larger, held whole by some hosts */
+#define LIMIT_TALK_ROOM     ((size_t)256 << 10) /* input that waits to go out, */
+#define LIMIT_TALK_OUT      ((size_t)1 << 20)   /* with all else that does, but a START */
+#define LIMIT_TALK_HELLO    256                 /* what the agent says of itself */
+#define LIMIT_TALK_NAME     64                  /* of a job */
+#define LIMIT_TALK_READS    64                  /* of which nothing is for the caller, in one call */
+#define LIMIT_TALK_BYE_MS   2000                /* for the last word to go out */
+#define LIMIT_TALK_TWO_MS   50                  /* between two looks where input and output have a descriptor each */
+#define LIMIT_TALK_JOBS     ((size_t)4 << 20)   /* the list of jobs: 10,000 */
+
 /* The command line */
 #define LIMIT_SETTING       ((size_t)64 << 10)  /* a setting read from a file or standard input */
 #define LIMIT_ENV_FILE      ((size_t)1 << 20)   /* a file with variables; a program can be given less than 2 MiB of them */
@@ -197,6 +210,7 @@
 #define LIMIT_IDLE_MS       60000               /* a transfer in which not a byte moves */
 #define LIMIT_STORE_MS      300000              /* an upload in which not a byte moves: the daemon may be writing 10 GB to disk */
 #define LIMIT_KEEP_MS       20000               /* a kept connection; the server closes idle ones after 30 s */
+#define LIMIT_CARRY_MS      120000              /* starting by the carried agent: it may have to be sent first, 1 MB */
 #define LIMIT_CLEANUP_MS    5000                /* removing what a cancelled call left */
 
 #endif

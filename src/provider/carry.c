@@ -107,7 +107,7 @@ typedef enum CarryHeard { CARRY_HEARD_HELLO, CARRY_HEARD_MARK, CARRY_HEARD_END, 
  * end. Two markers are one too many. */
 static bool carry__mark(Carry *k, bool all)
 {
-    Str text = carry_lines_text(k->stream), line, folder;
+    Str text = carry_lines_text(k->stream), line, folder = {0};
 
     for (;;) {
         Str rest = str_from_to(text, k->looked, text.n);

@@ -79,12 +79,16 @@ typedef struct ExecRequest {
     int         cols, rows;
     bool        job;            /* goes on without this call, under the name that exec_job() tells */
     int64_t     hold_s;         /* tty: lives on so long when the connection is lost */
+    bool        tell_start;     /* EXEC_STARTED is wanted */
 } ExecRequest;
 
 typedef enum ExecEventKind {
     EXEC_OUT,           /* bytes for stdout */
     EXEC_ERR,           /* bytes for stderr */
     EXEC_EXIT,          /* the result; nothing follows */
+    EXEC_STARTED,       /* `pid` and `job` are known */
+    EXEC_REPLAY,        /* attached again: what follows begins at `offset` of its output */
+    EXEC_DETACHED,      /* it goes on without this call; nothing follows */
 } ExecEventKind;
 
 typedef struct ExecEvent {
@@ -94,6 +98,7 @@ typedef struct ExecEvent {
     int           signal;       /* its number, 0: none, -1: the backend does not say which */
     bool          timed_out;    /* the request's timeout ended it */
     int64_t       duration_ms;
+    uint64_t      offset;       /* EXEC_REPLAY */
 } ExecEvent;
 
 typedef struct ExecCall ExecCall;

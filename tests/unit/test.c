@@ -70,6 +70,9 @@
 #include "forge_test.c"
 #include "refusal_test.c"
 #include "execd_test.c"
+#include "talk_test.c"
+#include "carried_test.c"
+#include "jobs_test.c"
 #include "entry_test.c"
 #include "serve_test.c"
 #include "epp_script.c"
@@ -155,6 +158,9 @@ int main(int argc, char **argv)
     TEST_RUN(forge);
     TEST_RUN(refusal);
     TEST_RUN(execd);
+    TEST_RUN(talk);
+    TEST_RUN(carried);
+    TEST_RUN(jobs);
     TEST_RUN(entry);
     TEST_RUN(serve);
     TEST_RUN(epp);
