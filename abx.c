@@ -112,6 +112,7 @@
 #include "agent/dirs.c"
 #include "agent/metrics.c"
 #include "agent/proxy.c"
+#include "agent/terminal.c"
 #include "agent/routes.c"
 #include "agent/daemon.c"
 #include "agent/init.c"

@@ -410,6 +410,7 @@ func (t *terminal) run(process *os.Process, outs map[byte]*os.File) {
 		code := state.ExitCode()
 		v.say(model.PtyFrame{Type: "exit", ExitCode: &code})
 		v.ended, v.code, v.reason = true, 1000, "process exited"
+		t.viewer = nil
 	}
 	t.moved.Broadcast()
 	if closer, ok := t.stdin.(io.Closer); ok {

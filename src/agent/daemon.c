@@ -67,7 +67,7 @@ static void daemon__signals(LoopWatch *w, short revents)
         if (signo == SIGTERM)
             d->ending = true;
     while (proc_reap(&pid, &status))
-        command_reaped(d, pid, status);
+        command_reaped(d, pid, status), terminal_reaped(d, pid, status);
 }
 
 static void daemon__free(Daemon *d)
@@ -75,6 +75,7 @@ static void daemon__free(Daemon *d)
     if (d->httpd)
         httpd_free(d->httpd);
     command_free_all(d);
+    terminal_free_all(d);
     loop_free(&d->loop);
     buf_free(&d->events);
     mem_free(d);
@@ -94,9 +95,11 @@ static bool daemon__serve(Daemon *d, const DaemonOptions *o, Err *err)
     if (!httpd_listen(d->httpd, o->host, &d->port, err))
         return false;
     fprintf(stderr, "abx agent: listening on port %d\n", d->port);
-    while (!d->ending)
+    while (!d->ending) {
         if (!loop_turn(&d->loop, err))
             return false;
+        terminal_turn(d);
+    }
     return true;
 }
 

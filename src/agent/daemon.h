@@ -3,6 +3,7 @@
 #define ABX_DAEMON_H
 
 #include "agent/command.h"
+#include "agent/terminal.h"
 #include "base/limits.h"
 #include "net/httpd.h"
 #include "os/loop.h"
@@ -15,6 +16,7 @@ typedef struct Daemon {
     Str       token;            /* EXECD_ACCESS_TOKEN; empty: none is asked for */
     struct rlimit files;        /* RLIMIT_NOFILE as it was, for children */
     Commands  commands;
+    Terminals terminals;
     Buf       events;           /* written here, then sent together */
     bool      ending;           /* SIGTERM came */
     char      scratch[LIMIT_COPY_BLOCK];    /* for one read, never kept over a call */

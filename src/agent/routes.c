@@ -10,6 +10,7 @@
 #include "agent/proxy.h"
 #include "agent/query.h"
 #include "agent/replace.h"
+#include "agent/terminal.h"
 #include "agent/upload.h"
 #include "base/limits.h"
 #include "base/num.h"
@@ -26,6 +27,7 @@ static const RoutesRow routes__rows[] = {
     {"GET", "/metrics", metrics_once, NULL},
     {"GET", "/metrics/watch", metrics_watch, NULL},
     {"POST", "/command", NULL, command_post},
+    {"POST", "/pty", NULL, terminal_post},
     {"DELETE", "/command", command_interrupt, NULL},
     {"GET", "/files/info", files_info, NULL},
     {"GET", "/files/download", download_begin, NULL},
@@ -41,7 +43,7 @@ static const RoutesRow routes__rows[] = {
 };
 
 /* Calls of the execd API that this daemon does not have. */
-static const char *const routes__refused[] = {"/session", "/pty", "/code", "/v1/isolated", "/mcpproxy"};
+static const char *const routes__refused[] = {"/session", "/code", "/v1/isolated", "/mcpproxy"};
 
 static bool routes__under(Str path, const char *head)
 {
@@ -154,6 +156,6 @@ void routes_begin(void *ctx, HttpdCall *c)
             httpd_collect(c, LIMIT_AGENT_JSON, r->then);
         return;
     }
-    if (!routes__command(c, path))
+    if (!routes__command(c, path) && !terminal_route(c, path))
         routes__unknown(c, path);
 }

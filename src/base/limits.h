@@ -53,6 +53,7 @@
 #define LIMIT_AGENT_TEXTS   ((size_t)8 << 20)   /* as long as their texts are no longer than this, */
 #define LIMIT_AGENT_LOGS    200                 /* with the output of these, each an open file */
 #define LIMIT_AGENT_NAMES   ((size_t)64 << 20)  /* the names in one folder: a million of them */
+#define LIMIT_AGENT_TERMINALS 200               /* sessions of /pty, each with a ring of 1 MiB once it has begun */
 #define LIMIT_AGENT_PING_MS 3000                /* on a silent event stream; clients wait 10 to 20 s */
 #define LIMIT_AGENT_TERM_MS 3000                /* from SIGTERM to SIGKILL, as the stock daemon has it */
 

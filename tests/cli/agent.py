@@ -60,7 +60,7 @@ class Agent:
 
     def close(self):
         """It ends when it is told to, and was well until then."""
-        assert self.process.poll() is None, self.process.stderr.read()
+        assert self.process.poll() is None, (self.process.returncode, self.process.stderr.read())
         self.process.terminate()
         assert self.process.wait(10) == 0
         self.process.stderr.close()

@@ -15,10 +15,10 @@ from agent import agent, Agent, one, read_all, wait_for
 
 def test_calls_there_are_and_are_not(agent):
     assert agent.request("GET", "/ping").body == b""
-    for path in ("/nosuch", "/", "/command", "/files/", "/command/status/", "/command/x/y", "/proxyx", "//ping"):
+    for path in ("/nosuch", "/", "/command", "/files/", "/command/status/", "/command/x/y", "/pty", "/pty/", "/pty/x/y", "/proxyx", "//ping"):
         answer = agent.request("GET", path)
         assert (answer.status, answer.body, answer.header("Content-Type")) == (404, b"404 page not found", "text/plain")
-    for method, path in (("POST", "/session"), ("POST", "/session/x/run"), ("POST", "/pty"), ("GET", "/pty/x/ws"), ("POST", "/code"),
+    for method, path in (("POST", "/session"), ("POST", "/session/x/run"), ("POST", "/code"),
                          ("GET", "/code/contexts"), ("POST", "/v1/isolated/session")):
         answer = agent.request(method, path, b"{}")
         assert answer.status == 501 and answer.doc["code"] == "NOT_SUPPORTED" and answer.doc["message"]
