@@ -203,6 +203,9 @@ static Deadline follow__until(const Follow *f, const abx_want *want, bool over)
 static bool follow__wait(Follow *f, Err *err)
 {
     bool     over = follow__over(f);
+    /* Room that was just made is worth a word to the agent, which waits for one. */
+    if (!over)
+        follow__may_take(f);
     abx_want want = over || f->blind ? (abx_want){.fd = -1} : abx_exec_want(f->x);
     struct pollfd fds[] = {
         {.fd = want.fd, .events = want.events},
