@@ -266,6 +266,7 @@ static ConsoleStop console__typed(Console *c)
 static ConsoleStop console__wait(Console *c, bool more)
 {
     enum { KEYS, OUT, LINK, SIGNALS, COUNT };
+    console__has_room(c);       /* what was just made is worth a word to the agent, which waits for one */
     abx_want w = abx_exec_want(c->x);
     bool     asks = more || w.fd < 0 || console__waiting(c) < LIMIT_CONSOLE_OUT || c->held;
     bool     reads = c->input && c->on && !c->leaving && c->typed.n < LIMIT_CONSOLE_OUT;
