@@ -277,7 +277,7 @@ static CarryResult carry__ended(Carry *k)
 {
     const ExecEvent *end = carry_lines_end(k->stream);
     Str              said = carry_lines_said(k->stream);
-    bool             foreign = memmem(said.p, said.n, "ormat", 5);      /* Exec format error */
+    bool             foreign = said.n && memmem(said.p, said.n, "ormat", 5);      /* Exec format error */
     char             text[CARRY_LINES_SAID + 100];
 
     if (end->exit_code == 126 && !foreign)

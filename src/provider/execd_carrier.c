@@ -147,7 +147,7 @@ static void execd_carrier__aside(void *ctx, int tag, Str message)
 {
     ExecdPipe *s = ctx;
 
-    if ((tag == 2 || memmem(message.p, message.n, "\"error\"", 7)) && s->said.n + message.n <= s->said.limit)
+    if ((tag == 2 || (message.n && memmem(message.p, message.n, "\"error\"", 7))) && s->said.n + message.n <= s->said.limit)
         buf_add(&s->said, message);
 }
 

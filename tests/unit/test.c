@@ -51,6 +51,7 @@
 #include "httpd_test.c"
 #include "ws_test.c"
 #include "ws_stream_test.c"
+#include "carry_test.c"
 #include "agent_test.c"
 #include "manifest_test.c"
 #include "config_test.c"
@@ -139,6 +140,7 @@ int main(int argc, char **argv)
     TEST_RUN(httpd);
     TEST_RUN(ws);
     TEST_RUN(ws_stream);
+    TEST_RUN(carry);
     TEST_RUN(agent);
     TEST_RUN(manifest);
     TEST_RUN(config);
