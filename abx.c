@@ -95,6 +95,7 @@
 #include "provider/epp_pty.c"
 #include "provider/epp_exec.c"
 #include "provider/epp_file.c"
+#include "provider/epp_carrier.c"
 #include "provider/epp.c"
 /* agent: the side that runs inside a sandbox */
 #include "agent/query.c"

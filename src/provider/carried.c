@@ -254,12 +254,24 @@ static bool carried__signal_deaf(CarriedCall *c, int number, Deadline d, Err *er
     return c->p->kind->process_signal(c->p, str_from(c->id), str_from(group), number, d, err);
 }
 
+/* The agent itself is told: it ends the whole group, and what is left of it. */
+static bool carried__kill_deaf(CarriedCall *c, Deadline d, Err *err)
+{
+    const FrameHello *hello = talk_hello(c->talk);
+    char              agent[16];
+
+    if (!hello || !c->p->kind->process_signal)
+        return carried__signal_deaf(c, SIGKILL, d, err);
+    snprintf(agent, sizeof agent, "%u", hello->pid);
+    return c->p->kind->process_signal(c->p, str_from(c->id), str_from(agent), SIGTERM, d, err);
+}
+
 static bool carried__kill(ExecCall *x, Deadline d, Err *err)
 {
     CarriedCall *c = carried__of(x);
 
     if (talk_deaf(c->talk))
-        return carried__signal_deaf(c, SIGKILL, d, err);
+        return carried__kill_deaf(c, d, err);
     talk_kill(c->talk);
     return true;
 }

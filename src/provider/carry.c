@@ -488,7 +488,7 @@ static CarryResult carry__by_lines(Carry *k, bool deaf)
 
 static CarryResult carry__ways(Carry *k, Carried *out)
 {
-    bool        reached = false, deaf = !k->ops->feed;
+    bool        reached = false, deaf = !k->ops->feed || (k->ops->feeds && !k->ops->feeds(k->carrier, k->rq->input));
     CarryResult r = CARRY_CANNOT;
 
     out->way = CARRY_LISTEN;

@@ -44,6 +44,8 @@ typedef struct CarrierOps {
      * STEP_MORE: what was given before is still on its way. NULL: it cannot. */
     Step (*feed)(Carrier *c, ExecCall *x, uint32_t pid, Str bytes, Err *err);
     size_t feed_bytes;              /* the most that `feed` should be given at once */
+    /* Will `feed` work here? `wanted`: there is no doing without, so it should be tried. NULL: it will. */
+    bool (*feeds)(const Carrier *c, bool wanted);
 } CarrierOps;
 
 struct Carrier { const CarrierOps *ops; };

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/str.h"
+#include "provider/epp_carrier.h"
 #include "provider/epp_exec.h"
 #include "provider/epp_file.h"
 #include "provider/epp_plugin.h"
@@ -480,6 +481,7 @@ bool epp_open(const EppSpec *spec, Settings s, const ProviderHost *host, Provide
     for (size_t i = 0; i < e->spec.features.n; i++)
         features[i] = e->spec.features.v[i].p;
     e->kind = epp__kind;
+    e->kind.carrier = epp_carrier_ops();
     e->kind.id = e->spec.id;
     e->kind.name = e->spec.name;
     e->kind.fields = e->spec.fields;

@@ -17,8 +17,8 @@ ABX_FN bool epp_exec_start(Provider *p, Str id, const ExecRequest *rq, ExecCall 
 /* For the standard input of such a command (epp_carrier.c). fed: the plugin
  * said that it takes the process_id for it, which put_id writes as it came.
  * lives: the process that runs it is still the same one. */
-ABX_SET bool epp_exec_fed(const ExecCall *x);
-ABX_SET void epp_exec_put_id(const ExecCall *x, JsonOut *w);
-ABX_SET bool epp_exec_lives(const ExecCall *x);
+ABX_FN bool epp_exec_fed(const ExecCall *x);
+ABX_FN void epp_exec_put_id(const ExecCall *x, JsonOut *w);
+ABX_FN bool epp_exec_lives(const ExecCall *x);
 
 #endif

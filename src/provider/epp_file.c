@@ -243,7 +243,7 @@ bool epp_file_stdin(Provider *p, Str id, Str pid, Str bytes, Deadline d, Err *er
     return epp_plugin_call((Epp *)p, d, &result, err);
 }
 
-bool epp_file_signal(Provider *p, Str id, Str pid, int number, Deadline d, Err *err)
+static bool epp_file__signal(Provider *p, Str id, Str pid, int number, Deadline d, Err *err)
 {
     const Json *result;
     JsonOut    *w;
@@ -253,6 +253,15 @@ bool epp_file_signal(Provider *p, Str id, Str pid, int number, Deadline d, Err *
     json_key(w, "signal");
     json_put_int(w, number);
     return epp_plugin_call((Epp *)p, d, &result, err);
+}
+
+/* A group has no name in the protocol: one that knows none gets its leader's. */
+bool epp_file_signal(Provider *p, Str id, Str pid, int number, Deadline d, Err *err)
+{
+    if (!pid.n || pid.p[0] != '-')
+        return epp_file__signal(p, id, pid, number, d, err);
+    return epp_file__signal(p, id, pid, number, d, err) ||
+           (!((Epp *)p)->calls.link.failed && epp_file__signal(p, id, str_from_to(pid, 1, pid.n), number, d, err));
 }
 
 bool epp_file_port(Provider *p, Str id, int port, Arena *a, PortUrl *out, Deadline d, Err *err)

@@ -154,6 +154,7 @@ static bool epp_plugin__hello(Epp *e, const Json *answer, Err *err)
     if (!epp_plugin__same(json_get(answer, "startup_modes"), e->spec.startups))
         return epp_plugin__differs(e, "set of startup modes", err);
     epp_plugin__features(e, json_get(answer, "features"));
+    e->feeds = json_bool(json_get(answer, "stdin"), false);
     return true;
 }
 

@@ -27,6 +27,7 @@ typedef struct Epp {
     Err          failure;
     Strs      features;      /* effective: the manifest's, and those that it declared itself, too */
     bool         no_connect;    /* it said that it has no such method */
+    bool         feeds;         /* it knows "stdin" in exec.start */
     char        *known[EPP_KNOWN];      /* sandboxes that this process has seen: it was connected to them */
     size_t       known_next;
     char        *cursor;        /* of the next page of a list, */

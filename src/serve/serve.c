@@ -185,6 +185,8 @@ static void serve__introduce(Serve *s, Str id, const abx_details *d)
     json_end(j, '}');
     serve__strings(j, "workflow_inputs", d->inputs);
     serve__strings(j, "startup_modes", d->startups);
+    json_key(j, "stdin");
+    json_put_bool(j, true);
     json_end(j, '}');
     if (!wire_end(&w))
         BUG("an introduction that fits no line");
