@@ -314,6 +314,8 @@ class Server:
         events = [event(type="init", text="c0ffee", timestamp=1), event(type="ping", text="pong", timestamp=1)]
         if line in self.commands:
             return events + self.commands[line]
+        if "agent listen" in line:      # what carries the agent: no program goes in here
+            return events + [event(type="stdout", text="ABX1 nodir /tmp"), event(type="execution_complete", execution_time=1)]
         return events + self._shell(line)
 
     def _shell(self, line):
