@@ -49,15 +49,17 @@ static void job__address(const char *kind, Str id, struct sockaddr_un *to)
 static void job__knock(LoopWatch *w, short revents)
 {
     Keeper *k = w->owner;
-    int     fd = revents ? accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
     size_t  n = 0;
+    int     fd;
 
     for (Visitor *v = k->visitors; v; v = v->next)
         n++;
-    if (fd >= 0 && n >= 2 * LIMIT_CARRY_WATCHERS)
-        close(fd);
-    else if (fd >= 0)
-        visitor_make(k, fd, false, true, (Str){0}, (Str){0});
+    while (revents && (fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        if (n++ < 2 * LIMIT_CARRY_WATCHERS)
+            visitor_make(k, fd, false, true, (Str){0}, (Str){0});
+        else
+            close(fd);
+    }
 }
 
 int job_open(Job *j, Keeper *k)
@@ -70,7 +72,7 @@ int job_open(Job *j, Keeper *k)
     job__address("j", str_from(j->id), &at);
     mode_t mask = umask(0177);
     /* It gets its name when it listens: before, it would look like a dead one. */
-    bool ok = fd >= 0 && bind(fd, (const struct sockaddr *)&early, sizeof early) == 0 && listen(fd, 16) == 0 &&
+    bool ok = fd >= 0 && bind(fd, (const struct sockaddr *)&early, sizeof early) == 0 && listen(fd, 8 * LIMIT_CARRY_WATCHERS) == 0 &&
               rename(early.sun_path, at.sun_path) == 0;
     int sys = ok ? 0 : errno;
     umask(mask);

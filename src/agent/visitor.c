@@ -433,12 +433,14 @@ static void visitor__output(Visitor *v)
     char  head[FRAME_HEAD];
     bool  is_err;
 
-    if (v->at.offset < r->base) {
-        v->at = ring_place(r, r->base);
-        visitor__put_u64(v, FRAME_REPLAY, r->base);
-    }
     while (link_room(&v->link) > VISITOR_PIECE) {
         uint64_t window = v->deaf ? VISITOR_PIECE : v->window - (v->sent - v->credited);
+        if (!window)
+            break;
+        if (v->at.offset < r->base) {
+            v->at = ring_place(r, r->base);
+            visitor__put_u64(v, FRAME_REPLAY, r->base);
+        }
         Str piece = ring_piece(r, &v->at, window < VISITOR_PIECE ? (size_t)window : VISITOR_PIECE, &is_err);
         if (!piece.n)
             break;
