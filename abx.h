@@ -371,6 +371,56 @@ ABX_API int abx_job_forget(abx_sandbox *b, const char *id, abx_error *e);
  * `force` it is ended. By the backend's own calls. */
 ABX_API int abx_remove_agent(abx_sandbox *b, int force, int *removed, abx_error *e);
 
+/* ---- forwarded ports ----
+ *
+ * Ports of this machine that lead to ports in a sandbox, by the agent, which
+ * connects to 127.0.0.1 there (or ::1). An end of either side goes through by
+ * itself, a reset too.
+ *
+ *     abx_forward_port p = {.local = 8080, .remote = 80};
+ *     abx_forward *f = abx_forward_open(b, &(abx_forward_options){.ports = &p, .count = 1}, &e);
+ *     while (f && abx_forward_step(f, 1, &e) == 0)
+ *         continue;
+ *     abx_forward_close(f); */
+
+typedef struct abx_forward abx_forward;
+
+typedef struct abx_forward_port {
+    const char *address;            /* to listen at, an address; NULL: 127.0.0.1, and ::1 where there is one */
+    int         local;              /* 0: a free one */
+    int         remote;
+} abx_forward_port;
+
+typedef enum abx_forward_kind { ABX_FORWARD_OPENED, ABX_FORWARD_REFUSED, ABX_FORWARD_CLOSED } abx_forward_kind;
+
+typedef struct abx_forward_event {
+    abx_forward_kind kind;
+    int         local, remote;      /* the ports of the connection */
+    const char *reason;             /* why it was refused, or cut; NULL: it ended by itself */
+} abx_forward_event;
+
+typedef struct abx_forward_options {
+    const abx_forward_port *ports;
+    size_t      count;
+    void      (*event)(void *ctx, const abx_forward_event *ev);     /* may be NULL */
+    void       *ctx;
+} abx_forward_options;
+
+/* Listens at all of them, or at none: E5000, the port is taken; E8002. E8004:
+ * the agent cannot be carried there, and why. */
+ABX_API abx_forward *abx_forward_open(abx_sandbox *b, const abx_forward_options *o, abx_error *e);
+/* The port that i listens at. */
+ABX_API int abx_forward_local(const abx_forward *f, size_t i);
+/* Lets everything go as far as it goes; with wait != 0 after waiting for something
+ * to happen. 0, or -1: nothing is forwarded any more. When the link to the
+ * sandbox is lost, all connections are reset, and it is made anew (a notice says
+ * so; about a minute is tried). Every 20 seconds at least it must be called. */
+ABX_API int abx_forward_step(abx_forward *f, int wait, abx_error *e);
+/* What a poll loop of one's own waits for: how many there are; `room` of them, at
+ * most, are written to `v`. */
+ABX_API size_t abx_forward_want(const abx_forward *f, abx_want *v, size_t room);
+ABX_API void abx_forward_close(abx_forward *f);         /* NULL is fine */
+
 /* ---- files ---- */
 
 /* Up to `size` bytes into p: how many, 0 at the end, -1 on failure (errno set). */

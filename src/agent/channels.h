@@ -8,9 +8,10 @@
  * what is short (CREDIT, FAIL, EOF) until channels_room() is called.
  *
  * Pings, silence, the end of the link are the conversation's. A client that is
- * gone takes its channels with it: channels_free(). START with FRAME_MORE is
- * joined by the conversation; the frame that is handed over holds all of it and
- * may be longer than FRAME_PAYLOAD.
+ * gone takes its channels with it: channels_free(). A START is one frame.
+ *
+ * 127.0.0.1 is connected to, and ::1 where that refuses. An end goes through in
+ * each direction by itself; with both, or FAIL, or KILL, the number is free.
  *
  * Memory: bounded by the windows; channels_free().
  */

@@ -374,6 +374,34 @@ static bool visitor__frame(Visitor *v, const Frame *f)
     return false;
 }
 
+/* ---- forwarded connections ---- */
+
+static size_t visitor__room(void *ctx)
+{
+    const Visitor *v = ctx;
+
+    return link_room(&v->link);
+}
+
+static void visitor__say(void *ctx, Str frames)
+{
+    Visitor *v = ctx;
+
+    link_put(&v->link, frames);
+    v->spoke = v->keeper->awake;
+}
+
+static bool visitor__channel(Visitor *v, const Frame *f)
+{
+    Err err;
+
+    if (v->state == VISITOR_START) {
+        v->channels = channels_make(&(ChannelsLink){visitor__room, visitor__say, v, &v->keeper->loop});
+        visitor__state(v, VISITOR_FORWARD);
+    }
+    return v->state == VISITOR_FORWARD && !(f->flags & FRAME_MORE) && channels_frame(v->channels, f, &err);
+}
+
 /* The next frame, whatever the state. */
 static bool visitor__take(Visitor *v, const Frame *f, Str *rest)
 {
@@ -384,6 +412,8 @@ static bool visitor__take(Visitor *v, const Frame *f, Str *rest)
         if (!frame_u64(f, &value))
             return false;
         visitor__put_u64(v, FRAME_PONG, value);
+        if (v->state == VISITOR_START)
+            v->since = v->keeper->awake;        /* it waits for somebody whose connection is to be forwarded */
         return true;
     }
     if (v->state == VISITOR_HELLO) {
@@ -396,6 +426,8 @@ static bool visitor__take(Visitor *v, const Frame *f, Str *rest)
         return true;
     }
     if (f->channel != 0)
+        return visitor__channel(v, f);
+    if (v->state == VISITOR_FORWARD)
         return false;
     if (v->state != VISITOR_START)
         return visitor__frame(v, f);
@@ -486,6 +518,8 @@ void visitor_step(Visitor *v)
         visitor__far_step(v);
     if (v->state < VISITOR_FAR && v->state != VISITOR_HELLO && now - v->spoke >= FRAME_PING_MS)
         visitor__put_u64(v, FRAME_PONG, 0);
+    if (v->state == VISITOR_FORWARD)
+        channels_room(v->channels);
     link_flush(&v->link);
     bool waits = v->state == VISITOR_HELLO || v->state == VISITOR_START || v->state == VISITOR_BYE;
     if ((waits && now - v->since > LIMIT_CARRY_WAIT_MS) || (v->state == VISITOR_BYE && link_idle(&v->link)) ||
@@ -524,6 +558,7 @@ Visitor *visitor_make(Keeper *k, int fd, bool web, bool local, Str first, Str re
 
 void visitor_free(Visitor *v)
 {
+    channels_free(v->channels);
     link_close(&v->link);
     if (v->far.loop)
         link_close(&v->far);

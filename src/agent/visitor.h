@@ -2,6 +2,7 @@
  * what it was told.
  *
  *     HELLO -> START -> ON -> TOLD (EXIT or FAIL was sent, ACK is waited for) -> GONE
+ *                    -> FORWARD (channels are there, and none of them is 0) -> GONE
  *
  * A later helper that attaches to a job becomes a relay, FAR: it hands bytes on.
  * What no honest client sends ends the conversation as a cut link does.
@@ -11,6 +12,7 @@
 #ifndef ABX_VISITOR_H
 #define ABX_VISITOR_H
 
+#include "agent/channels.h"
 #include "agent/link.h"
 #include "agent/ring.h"
 #include "data/frame.h"
@@ -18,7 +20,7 @@
 typedef struct Keeper Keeper;
 
 typedef enum VisitorState {
-    VISITOR_HELLO, VISITOR_START, VISITOR_ON, VISITOR_TOLD, VISITOR_FAR, VISITOR_BYE, VISITOR_GONE,
+    VISITOR_HELLO, VISITOR_START, VISITOR_FORWARD, VISITOR_ON, VISITOR_TOLD, VISITOR_FAR, VISITOR_BYE, VISITOR_GONE,
 } VisitorState;
 
 typedef struct Visitor Visitor;
@@ -42,6 +44,7 @@ struct Visitor {
     int64_t        since;       /* in this state */
     int64_t        heard, spoke;
     Link           far;         /* of a relay */
+    Channels      *channels;    /* NULL: none yet */
 };
 
 /* Takes the descriptor. `first` and `rest`: the client's bytes that came

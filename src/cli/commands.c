@@ -5,6 +5,7 @@
 #include "cli/cmd_doctor.h"
 #include "cli/cmd_exec.h"
 #include "cli/cmd_file.h"
+#include "cli/cmd_forward.h"
 #include "cli/cmd_job.h"
 #include "cli/cmd_plugin.h"
 #include "cli/cmd_install.h"
@@ -113,6 +114,10 @@ static const ArgOption commands__shell[] = {
     COMMANDS_WORKDIR,
     COMMANDS_USER,
     COMMANDS_KEYS_OPTION,
+};
+
+static const ArgOption commands__forward[] = {
+    {0, ARG_VALUE, false, "address", NULL, "ADDRESS", "where to listen: 127.0.0.1 and ::1"},
 };
 
 static const ArgOption commands__attach[] = {
@@ -263,6 +268,15 @@ static const ArgCommand commands__rows[] = {
      "  abx shell ID -u www-data -w /srv\n"
      "  abx shell ID -e LANG top\n",
      COMMANDS_OPTIONS(shell), {{PLACE_ONE, false, "ID"}, {PLACE_WORDS, false, "COMMAND"}}, cmd_shell_open},
+    {"sandbox", "port-forward", NULL, "let ports of this machine lead to ports in a sandbox",
+     "PORTS is LOCAL:REMOTE, one port for both, or ADDRESS:LOCAL:REMOTE; LOCAL 0 is a\n"
+     "free one. Each connection here becomes one to 127.0.0.1 (or ::1) in the sandbox,\n"
+     "by the agent: nothing is published there. All ports are listened at, or none;\n"
+     "then each is printed, with --json as a line {\"local\", \"remote\"}. It goes on until\n"
+     "Ctrl-C. A lost link is made anew. -v says what opens and closes.\n",
+     "  abx port-forward ID 8080:80 5432\n  abx port-forward ID 0:3000\n"
+     "  abx port-forward --address 0.0.0.0 ID 8080:80\n",
+     COMMANDS_OPTIONS(forward), {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "PORTS"}}, cmd_forward_run},
     {"sandbox", "upload", NULL, "copy a file into a sandbox",
      "The file is there whole or not at all: it is written under another name, its\n"
      "size is compared, and it is renamed. An existing file keeps its mode. LOCAL - is\n"
