@@ -152,7 +152,7 @@ static int cmd_exec__detach(Run *r, abx_sandbox *box, abx_exec *x, abx_error *e)
 
 static int cmd_exec__background(Run *r, abx_sandbox *box, abx_exec_options *o, abx_error *e)
 {
-    o->job = 1;
+    o->job = o->tell_start = 1;
     abx_exec *x = box ? abx_exec_start(box, o, e) : NULL;
     int       status = x ? cmd_exec__detach(r, box, x, e) : run_fail(r, e);
     abx_exec_free(x);
