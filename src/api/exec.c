@@ -68,8 +68,8 @@ static bool exec__begin(abx_sandbox *b, const ExecRequest *rq, ExecCall **call, 
     if (!exec__plain(b, rq, why.text, call, err))
         return false;
     p->host.notice(p->host.notice_ctx,
-                   arena_fmt(&a, "%s: this command runs without the agent, which may lose bytes that are not text, a last "
-                             "line end, and every signal but the one that ends it", why.text));
+                   arena_fmt(&a, "%s: the backend's own calls run this command; they may lose a last line end and bytes "
+                             "that are not text, and know no signal but the one that ends it", why.text));
     arena_free(&a);
     return true;
 }

@@ -58,7 +58,7 @@ ABX_FN Deadline talk_deadline(const Talk *t);
 /* None of these waits; what they say goes out with the next talk_next(). On a
  * way on which nothing can be sent, or when all is over, they do nothing. A
  * channel may be started again once FAIL, or the end of both sides, was seen. */
-ABX_SET bool  talk_start(Talk *t, uint16_t channel, const FrameStart *s, Err *err);
+ABX_FN bool   talk_start(Talk *t, uint16_t channel, const FrameStart *s, Err *err);
 ABX_FN size_t talk_write(Talk *t, uint16_t channel, Str bytes);    /* how many were taken: none before STARTED */
 ABX_FN void   talk_end(Talk *t, uint16_t channel);                 /* EOF, behind what was written */
 ABX_FN void   talk_taken(Talk *t, uint16_t channel, size_t n);     /* so much of OUT and ERR was used: CREDIT */
@@ -66,7 +66,7 @@ ABX_FN void   talk_signal(Talk *t, int number, FrameTarget to);
 ABX_FN void   talk_resize(Talk *t, int cols, int rows);
 ABX_FN void   talk_detach(Talk *t);
 ABX_FN void   talk_kill(Talk *t);
-ABX_SET void  talk_reset(Talk *t, uint16_t channel);               /* a forwarded one: KILL on its channel; nothing more comes of it */
+ABX_FN void   talk_reset(Talk *t, uint16_t channel);               /* a forwarded one: KILL on its channel; nothing more comes of it */
 
 ABX_FN bool talk_deaf(const Talk *t);                              /* nothing can be sent */
 ABX_FN const FrameHello *talk_hello(const Talk *t);                /* NULL: it has not come yet */
