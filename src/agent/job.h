@@ -18,6 +18,7 @@ enum { JOB_ID = 16 };
 
 typedef struct Job {
     char      id[JOB_ID + 1];   /* empty: it is none */
+    bool      asked;            /* START said that it is one */
     bool      stays;            /* until it is forgotten; else as long as it is held */
     LoopWatch listen;
     Loop     *loop;

@@ -103,6 +103,8 @@ static void visitor__join(Visitor *v, uint64_t offset)
     v->at = ring_place(&p->ring, offset);
     v->data_from = (int64_t)(p->taken + (p->queue.n - p->queue_at));
     if (!v->looks_on) {
+        v->owner = true;
+        v->keeper->job.stays = v->keeper->job.asked;    /* what was left has somebody again */
         v->keeper->client = v;
         v->keeper->alone_since = 0;
     }
@@ -119,7 +121,7 @@ static void visitor__run(Visitor *v, const FrameStart *s, Arena scratch)
         visitor_fail(v, FRAME_AT_START, EINVAL, STR("here is a job already"));
         return;
     }
-    k->job.stays = (s->flags & FRAME_START_JOB) != 0;
+    k->job.asked = k->job.stays = (s->flags & FRAME_START_JOB) != 0;
     k->hold_ms = (int64_t)s->hold_s * 1000;
     bool named = k->job.stays || s->kind == FRAME_PTY || k->hold_ms;
     job_name(&k->job, s, scratch);
@@ -359,6 +361,9 @@ static bool visitor__frame(Visitor *v, const Frame *f)
         v->credited = value;
         return true;
     case FRAME_ACK:
+        /* The client knows the end: nobody else will come for it. */
+        if (v->owner && !v->keeper->job.stays && !v->keeper->client && program_done(p))
+            v->keeper->hold_ms = 0;
         if (!on)
             visitor__bye(v);
         return !on;

@@ -33,6 +33,7 @@ struct Visitor {
     bool           local;       /* it came to the job's socket */
     bool           looks_on;    /* it may not send input, signals, sizes */
     bool           deaf;        /* FRAME_START_NO_ACK */
+    bool           owner;       /* it is, or was, the client */
     bool           left;        /* by DETACH */
     Buf            start;       /* payloads of START */
     uint32_t       window;

@@ -52,7 +52,7 @@ static bool console__ends(int signo)
 }
 
 /* From here on the pipe means "stop" again, to every wait that looks at it. */
-static void console__deaf(const Console *c)
+static void console__deaf(Console *c)
 {
     for (size_t i = 0; i < COUNT_OF(console__signals); i++) {
         struct sigaction was;
@@ -60,7 +60,9 @@ static void console__deaf(const Console *c)
             signal(console__signals[i], SIG_DFL);
     }
     for (int signo; (signo = signal_next()) != 0;)
-        if (!c->run->signal && console__ends(signo))
+        if (c->run->signal && console__ends(signo))
+            c->second = signo;
+        else if (console__ends(signo))
             c->run->signal = signo;
 }
 
@@ -226,7 +228,8 @@ static ConsoleStop console__events(Console *c, bool *more)
 
 /* ---- what is typed ---- */
 
-static ConsoleStop console__send(Console *c)
+/* *more: something went, which the next look for events sends off. */
+static ConsoleStop console__send(Console *c, bool *more)
 {
     while (c->typed.n) {
         ptrdiff_t n = abx_exec_write(c->x, c->typed.p, c->typed.n, &c->error);
@@ -235,7 +238,7 @@ static ConsoleStop console__send(Console *c)
         if (n == 0)
             break;
         buf_drop(&c->typed, (size_t)n);
-        c->doubtful = true;
+        c->doubtful = *more = true;
     }
     return CONSOLE_RUNS;
 }
@@ -258,7 +261,7 @@ static ConsoleStop console__typed(Console *c)
         if (!c->leaving)
             console__say(c, e.message);
     }
-    return console__send(c);
+    return CONSOLE_RUNS;
 }
 
 /* ---- the pump ---- */
@@ -284,22 +287,27 @@ static ConsoleStop console__wait(Console *c, bool more)
         return CONSOLE_MUTE;
     }
     ConsoleStop stop = fds[SIGNALS].revents ? console__signalled(c) : CONSOLE_RUNS;
-    if (!stop && fds[KEYS].revents)
-        stop = console__typed(c);
-    return stop ? stop : console__send(c);
+    return !stop && fds[KEYS].revents ? console__typed(c) : stop;
 }
 
 static ConsoleStop console__pump(Console *c)
 {
-    for (;;) {
-        bool        more;
-        ConsoleStop stop = console__events(c, &more), printed = console__print(c);
-        if (printed || stop)
-            return printed ? printed : stop;
-        stop = console__wait(c, more && console__waiting(c) < LIMIT_CONSOLE_OUT);
-        if (stop)
-            return stop;
+    ConsoleStop stop = CONSOLE_RUNS;
+
+    while (!stop) {
+        bool more = false;
+        if ((stop = console__send(c, &more)))
+            break;
+        stop = console__events(c, &more);
+        ConsoleStop printed = console__print(c);
+        stop = printed ? printed : stop;
+        /* An event may have made room for what is typed. */
+        if (!stop)
+            stop = console__send(c, &more);
+        if (!stop)
+            stop = console__wait(c, more && console__waiting(c) < LIMIT_CONSOLE_OUT);
     }
+    return stop;
 }
 
 /* ---- a lost connection ---- */
@@ -412,6 +420,9 @@ static int console__end(Console *c, ConsoleStop stop)
     case CONSOLE_MUTE:
     case CONSOLE_GONE:
         run_release(c->run);
+        /* One that came while the first was looked at leaves at once, too. */
+        while (c->second || (c->second = signal_next()) != 0)
+            raise(c->second);
         if (!c->on)
             console__tell_how(c, "it may still run, alone");
         else

@@ -38,6 +38,7 @@ typedef struct Console {
     bool         doubtful;      /* something was sent since then */
     bool         on;            /* connected: what is typed is the command's */
     bool         leaving;       /* the detach keys were typed */
+    int          second;        /* signal, behind run->signal */
     bool         held;          /* abx_exec_hold() keeps more output from coming */
     const char  *job;           /* NULL: it cannot be attached to again */
     Deadline     until;         /* connecting again is tried */
