@@ -87,6 +87,8 @@ static void link__wake(LoopWatch *w, short revents)
 {
     Link *l = w->owner;
 
+    if (revents & ~POLLIN)
+        l->full = false;
     if ((revents & POLLIN) && !l->ended && !l->paused)
         link__read(l);
     else if (revents & (POLLERR | POLLHUP))
@@ -125,6 +127,12 @@ static void link__send(Link *l, Str a, Str b, Str c)
 
     if (l->broken || waits + a.n + b.n + c.n == 0)
         return;
+    if (l->full) {
+        link__rest(l, v + 1, 3, 0);
+        if (l->out.over)
+            link__mute(l);
+        return;
+    }
     while ((n = sendmsg(l->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && errno == EINTR)
         continue;
     if (n < 0 && errno != EAGAIN) {
@@ -143,6 +151,7 @@ static void link__send(Link *l, Str a, Str b, Str c)
     link__rest(l, v + 1, 3, done - of_queue);
     if (l->out.over)
         link__mute(l);
+    l->full = l->out.n > l->sent;
     link__watch(l);
 }
 

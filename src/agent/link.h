@@ -30,6 +30,7 @@ typedef struct Link {
     WsReader         reader;
     Buf              out;
     size_t           sent;          /* of `out` */
+    bool             full;          /* the kernel takes no more until it says so: who waits for room is woken */
     bool             web;
     bool             ended;         /* nothing more will come */
     bool             broken;        /* nothing more can be sent, or too much waits */

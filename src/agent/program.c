@@ -16,6 +16,11 @@
 #include <termios.h>
 #include <unistd.h>
 
+enum {
+    PROGRAM_PIPE = 256 << 10,           /* for one that has much in it */
+    PROGRAM_BLOCK = 4 * (FRAME_PAYLOAD - FRAME_HEAD),       /* in one read: some whole messages of a client's */
+};
+
 static void program__close(int *fd)
 {
     if (*fd >= 0)
@@ -301,8 +306,8 @@ static Step program__read(Program *p, int i)
     size_t      cap = p->forgotten ? sizeof nowhere : ring_space(&p->ring, p->keep, &to);
     ssize_t     n;
 
-    if (cap > LIMIT_COPY_BLOCK)
-        cap = LIMIT_COPY_BLOCK;
+    if (cap > PROGRAM_BLOCK)
+        cap = PROGRAM_BLOCK;
     if (p->ended && !p->forgotten && cap > p->left[i])
         cap = p->left[i];
     if (!cap)
@@ -318,6 +323,9 @@ static Step program__read(Program *p, int i)
         program__over(p, i);        /* of a terminal EIO: nobody has it open */
         return STEP_ERR;
     }
+    /* A pipe that was full gets more room: fewer turns for much output. */
+    if (n >= (ssize_t)LIMIT_COPY_BLOCK && !p->tty && !p->wide[i])
+        p->wide[i] = fcntl(p->out_fd[i], F_SETPIPE_SZ, PROGRAM_PIPE) > 0;
     if (!p->forgotten)
         ring_grew(&p->ring, i == 1, (size_t)n);
     if (p->ended && !p->forgotten)
