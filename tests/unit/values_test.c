@@ -60,20 +60,20 @@ static void values_env_test(void **state)
     (void)state;
     setenv("ABX_TEST_SET", "from outside", 1);
     unsetenv("ABX_TEST_UNSET");
-    assert_true(values_test_parse(words, &a, &args) && values_env(&args, &a, &got, &err));
+    assert_true(values_test_parse(words, &a, &args) && values_env(&args, -1, &a, &got, &err));
     assert_int_equal(got.n, 3);
     assert_string_equal(got.p[0].key, "A");
     assert_string_equal(got.p[0].value, "1=2");
     assert_string_equal(got.p[1].value, "");
     assert_string_equal(got.p[2].value, "from outside");
     assert_true(values_test_parse(unset, &a, &args));
-    assert_false(values_env(&args, &a, &got, &err));
+    assert_false(values_env(&args, -1, &a, &got, &err));
     assert_non_null(strstr(err.text, "ABX_TEST_UNSET"));
     assert_true(values_test_parse(empty, &a, &args));
-    assert_false(values_env(&args, &a, &got, &err));
+    assert_false(values_env(&args, -1, &a, &got, &err));
     setenv("ABX_TEST_SET", "\xff", 1);
     assert_true(values_test_parse(words, &a, &args));
-    assert_false(values_env(&args, &a, &got, &err));
+    assert_false(values_env(&args, -1, &a, &got, &err));
     unsetenv("ABX_TEST_SET");
     arena_free(&a);
 }
