@@ -113,7 +113,7 @@ ABX_FN StreamWant client_want(const Exchange *x);
 /* After a 101: the connection itself, which is the caller's now. What was read
  * of it already goes behind what is in *rest, at most POOL_IN_SIZE bytes. Ends
  * the exchange. */
-ABX_SET Stream *client_take(Exchange *x, Buf *rest);
+ABX_FN Stream *client_take(Exchange *x, Buf *rest);
 
 /* The whole body, NUL-terminated, in the arena. More than `limit`: ERR_LIMIT. */
 ABX_FN bool    client_text(Exchange *x, size_t limit, Arena *a, Str *body, Deadline deadline, Err *err) ABX_CHECK;

@@ -34,7 +34,7 @@ enum { WS_KEY = 24, WS_ACCEPT = 28, WS_HEAD_MAX = 14, WS_CONTROL_MAX = 125 };
 enum { WS_NORMAL = 1000, WS_PROTOCOL = 1002, WS_REFUSED_KIND = 1003, WS_NO_CODE = 1005, WS_BAD_TEXT = 1007, WS_TOO_LONG = 1009 };
 
 /* Sec-WebSocket-Accept for a key, NUL-terminated. */
-ABX_SET void ws_accept(Str key, char out[static WS_ACCEPT + 1]);
+ABX_FN void ws_accept(Str key, char out[static WS_ACCEPT + 1]);
 
 typedef struct WsReader {
     bool          server;       /* what comes is masked */
@@ -55,21 +55,21 @@ typedef struct WsReader {
     uint16_t      blame;
 } WsReader;
 
-ABX_SET WsReader ws_reader(bool server, uint64_t message_limit);
+ABX_FN WsReader ws_reader(bool server, uint64_t message_limit);
 
 /* STEP_DONE: *ev. STEP_MORE: *in is used up. STEP_ERR: ERR_INPUT or ERR_LIMIT,
  * E8020; nothing can be read after that, and r->blame is the code for the close
  * frame. A piece is unmasked in place: for a server *in must be writable memory. */
-ABX_SET Step ws_next(WsReader *r, Str *in, WsEvent *ev, Err *err) ABX_CHECK;
+ABX_FN Step ws_next(WsReader *r, Str *in, WsEvent *ev, Err *err) ABX_CHECK;
 
 /* The head of a frame whose `length` bytes follow, masked by the caller; its length. */
-ABX_SET size_t ws_head(char head[static WS_HEAD_MAX], WsOp op, bool fin, size_t length, const unsigned char *mask);
+ABX_FN size_t ws_head(char head[static WS_HEAD_MAX], WsOp op, bool fin, size_t length, const unsigned char *mask);
 
 /* One whole frame behind what is there; mask NULL: a server's. A control
  * frame's bytes are at most WS_CONTROL_MAX. */
-ABX_SET void ws_put(Buf *to, WsOp op, bool fin, Str bytes, const unsigned char *mask);
+ABX_FN void ws_put(Buf *to, WsOp op, bool fin, Str bytes, const unsigned char *mask);
 
 /* WS_NO_CODE: a close without code and reason. A reason is cut to fit. */
-ABX_SET void ws_put_close(Buf *to, uint16_t code, Str reason, const unsigned char *mask);
+ABX_FN void ws_put_close(Buf *to, uint16_t code, Str reason, const unsigned char *mask);
 
 #endif

@@ -273,7 +273,7 @@ static CarryResult carry__fill(Carry *k)
 }
 
 /* It ended, and no agent had said a word: it did not start. */
-static CarryResult carry__ended(Carry *k)
+static CarryResult carry__ended(Carry *k, bool listen)
 {
     const ExecEvent *end = carry_lines_end(k->stream);
     Str              said = carry_lines_said(k->stream);
@@ -282,7 +282,9 @@ static CarryResult carry__ended(Carry *k)
 
     if (end->exit_code == 126 && !foreign)
         return carry__next_place(k, "nothing can be started there");
-    if (end->exit_code == 0 && !end->signal) {
+    if (k->look)        /* the line that starts nothing */
+        return carry__next_place(k, "the sandbox's shell does not say what is there");
+    if (!listen && end->exit_code == 0 && !end->signal) {      /* it may have done all that it was told */
         err_set(&k->err, ERR_REMOTE, E8020, "the agent in the sandbox ended without a word");
         return CARRY_FAILED;
     }
@@ -344,8 +346,10 @@ static CarryResult carry__line(Carry *k, bool listen, FrameHello *hello, CarryHe
     bool ok = k->ops->line(k->carrier, buf_str(&line), env, n, !listen && k->rq->input, &call, k->d, &k->err);
     buf_free(&line);
     buf_free(&value);
-    if (!ok)
+    if (!ok) {
+        k->err.hint[0] = 0;     /* what may have been started is the program, and nothing else */
         return CARRY_FAILED;
+    }
     k->place.fresh[0] = 0;
     k->stream = carry_lines(k->carrier, call, k->secret);
     *heard = carry__hear(k, true, true, hello, k->d);
@@ -367,7 +371,7 @@ static CarryResult carry__start(Carry *k, bool listen, FrameHello *hello)
             err_set(&k->err, ERR_REMOTE, E8020, "the agent in the sandbox speaks where it was to listen");
             r = CARRY_FAILED;
         } else if (r == CARRY_DONE) {
-            r = heard == CARRY_HEARD_MARK ? carry__marked(k) : carry__ended(k);
+            r = heard == CARRY_HEARD_MARK ? carry__marked(k) : carry__ended(k, listen);
         }
         carry__drop(k);
     } while (r == CARRY_DONE);

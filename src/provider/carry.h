@@ -79,7 +79,7 @@ typedef enum CarryResult {
  * tried and given up is named by a notice, at most one a call. A folder that is
  * not safe to use is answered with one of this call's own, in which LISTEN
  * leaves no program behind and the others leave theirs. */
-ABX_SET CarryResult carry_open(Provider *p, Str id, const CarryRequest *rq, Carried *out, Deadline d, Err *err);
-ABX_SET void carried_close(Carried *c);
+ABX_FN CarryResult carry_open(Provider *p, Str id, const CarryRequest *rq, Carried *out, Deadline d, Err *err);
+ABX_FN void carried_close(Carried *c);
 
 #endif

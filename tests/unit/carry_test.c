@@ -527,7 +527,9 @@ static void carry_ways_test(void **state)
             CARRY_CANNOT, CARRY_LISTEN, "/tmp: it does not start there (signal 11)"},
         {CARRY_ALL, {DO_LINE(DO_NEED("/tmp"), "", 0), DO_UP, DO_LINE("", "cannot execute: Exec format error\n", 126)}, CARRY_CANNOT, CARRY_LISTEN,
             "another architecture (exit code 126: cannot execute: Exec format error)"},
-        {CARRY_ALL, {DO_LINE("", "", 0)}, CARRY_FAILED, CARRY_LISTEN, "ended without a word"},
+        {CARRY_ALL, {DO_LINE("", "", 0), DO_LINE(DO_NEED("/tmp"), "", 0), DO_UP, DO_PORT, DO_DIAL}, CARRY_DONE, CARRY_LISTEN, NULL},
+        {CARRY_ALL, {DO_LINE("", "", 127), DO_LINE("", "", 127), DO_LINE("", "", 127), DO_LINE("", "", 0), DO_LINE("", "", -9), DO_LINE("", "", 1),
+                     DO_LINE("", "", 2), DO_LINE("", "", 3)}, CARRY_CANNOT, CARRY_LISTEN, "/run: the sandbox's shell does not say"},
         /* noexec: the next folders, in their order */
         {CARRY_ALL, {DO_LINE("", "Permission denied", 126), DO_LINE(DO_NEED("/var/tmp"), "", 0), DO_UP, DO_PORT, DO_DIAL}, CARRY_DONE, CARRY_LISTEN, NULL},
         {CARRY_ALL, {DO_LINE("ABX1 noexec /tmp/.abx-0\n", "", 0), DO_LINE("ABX1 nowrite /var/tmp/.abx-0\n", "", 0),
