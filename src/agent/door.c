@@ -28,7 +28,7 @@ int door_open(int *port, Err *err)
     socklen_t          n = sizeof at;
     int                fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, n) != 0 || listen(fd, 2 * LIMIT_CARRY_KNOCKS) != 0 ||
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&at, n) != 0 || listen(fd, 16 * LIMIT_CARRY_KNOCKS) != 0 ||
         getsockname(fd, (struct sockaddr *)&at, &n) != 0) {
         err_sys(err, errno, E5000, "listen on 127.0.0.1");
         if (fd >= 0)
@@ -129,13 +129,11 @@ static bool door__listen(DoorKnock *k, Str token, Buf *rest)
     return good;
 }
 
-static void door__knock(DoorKnock *knocks, int port_fd)
+static void door__knock(DoorKnock *knocks, int fd)
 {
     DoorKnock *k = knocks;
-    int        on = 1, fd = accept4(port_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int        on = 1;
 
-    if (fd < 0)
-        return;
     for (int i = 1; i < LIMIT_CARRY_KNOCKS && k->fd >= 0; i++)
         if (knocks[i].fd < 0 || knocks[i].since < k->since)
             k = &knocks[i];
@@ -149,7 +147,7 @@ int door_wait(int port_fd, Str token, Buf *rest)
     DoorKnock     knocks[LIMIT_CARRY_KNOCKS];
     struct pollfd fds[LIMIT_CARRY_KNOCKS + 2];
     Deadline      until = clock_after(LIMIT_CARRY_WAIT_MS);
-    int           found = -1;
+    int           found = -1, fd;
     Err           err;
 
     for (int i = 0; i < LIMIT_CARRY_KNOCKS; i++)
@@ -166,8 +164,10 @@ int door_wait(int port_fd, Str token, Buf *rest)
                 http_head_free(&knocks[i].reader);
                 knocks[i].fd = -1;
             }
-        if (found < 0 && fds[DOOR_PORT].revents)
-            door__knock(knocks, port_fd);
+        /* No more at once than can be heard: what they said is looked at first. */
+        for (int i = 0; i < LIMIT_CARRY_KNOCKS / 2 && found < 0 && fds[DOOR_PORT].revents; i++)
+            if ((fd = accept4(port_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+                door__knock(knocks, fd);
     }
     close(port_fd);
     for (int i = 0; i < LIMIT_CARRY_KNOCKS; i++)

@@ -437,7 +437,12 @@ def command_of(pid):
 
 def marked(mark):
     """Live processes with this word in their command line."""
-    return [pid for pid in processes() if mark.encode() in command_of(pid) and alive(pid) and pid != os.getpid()]
+    found = []
+    for pid in processes():
+        with contextlib.suppress(OSError):      # it may end meanwhile
+            if mark.encode() in command_of(pid) and alive(pid) and pid != os.getpid():
+                found.append(pid)
+    return found
 
 
 def mark(tmp_path):
