@@ -159,7 +159,7 @@ static CarryHeard carry__hear(Carry *k, bool lines, bool noisy, FrameHello *hell
             heard = CARRY_HEARD_MARK;
             break;
         }
-        if (lines && k->held.n == 0 && n == 0 && carry_lines_text(k->stream).n == FRAME_NOISE) {
+        if (lines && k->held.n == 0 && n == 0 && carry_lines_text(k->stream).n == CARRY_LINES_TEXT) {
             err_set(&k->err, ERR_LIMIT, E8020, "the sandbox prints more than %d bytes before the agent", FRAME_NOISE);
             break;
         }

@@ -138,7 +138,7 @@ Stream *carry_lines(Carrier *carrier, ExecCall *call, const char tag[static ARMO
     CarryLines *s = mem_new(sizeof *s);
 
     *s = (CarryLines){.base = {&ops}, .carrier = carrier, .call = call, .in = armor_make(tag), .out = armor_make(tag),
-                      .text = buf_make(FRAME_NOISE), .said = buf_make(CARRY_LINES_SAID),
+                      .text = buf_make(CARRY_LINES_TEXT), .said = buf_make(CARRY_LINES_SAID),
                       .queue = buf_make(carrier->ops->feed_bytes + 1)};
     return &s->base;
 }

@@ -16,7 +16,10 @@
 #include "data/armor.h"
 #include "provider/carry.h"
 
-enum { CARRY_LINES_SAID = 512 };
+enum {
+    CARRY_LINES_SAID = 512,
+    CARRY_LINES_TEXT = FRAME_NOISE + ARMOR_BYTES / 3 * 4 + ARMOR_TAG + 32,      /* noise, and most of a first line */
+};
 
 /* Takes the call. The carrier must outlive the stream. */
 ABX_FN Stream *carry_lines(Carrier *carrier, ExecCall *call, const char tag[static ARMOR_TAG + 1]);

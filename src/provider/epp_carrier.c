@@ -112,8 +112,12 @@ static Step epp_carrier__answer(EppCarrier *c, ExecCall *x, Err *err)
 {
     const Json *result;
     Err         why;
-    Step        step = epp_call_poll(&c->plugin->calls, &c->wait, &result, &why);
+    EppCalls   *calls = &c->plugin->calls;
+    Step        step = epp_call_poll(calls, &c->wait, &result, &why);
 
+    /* Who only writes must hear it, too. */
+    if (step == STEP_MORE && !epp_link_turn(&calls->link, -1, 0, &why))
+        step = epp_call_poll(calls, &c->wait, &result, &why);
     if (step == STEP_MORE)
         return step;
     epp_call_forget(&c->plugin->calls, &c->wait, false);
