@@ -184,6 +184,7 @@ typedef struct Running {
     int          asks;          /* -1: it has ended */
     RunningAsk  *first;
     size_t       asked;         /* bytes in all of them */
+    bool         closed;        /* the end of its input was asked for */
     RunningInput input;         /* FED by the call itself; OPENED for the backend's own process_stdin */
     bool         pty;
     bool         carried;       /* by the agent: there are credits, and it tells that it runs */
@@ -440,8 +441,11 @@ static bool running__asked(Running *r, bool *later)
             return false;
         if (text)
             bytes = json_str(data);
+        if (r->closed)
+            return call_refuse(c, WIRE_FAILED, "the end of its standard input was said already");
         if (bytes.n > LIMIT_SERVE_REQUEST - r->asked)
             return call_refuse(c, WIRE_FAILED, "too much waits to be read by this command already");
+        r->closed = text && eof && r->input == RUNNING_FED;
         running__keep(r, bytes, text && eof, 0);
     }
     return *later = true;

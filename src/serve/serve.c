@@ -395,16 +395,24 @@ static bool serve__answered(ServeJob *j, Str id)
     return false;
 }
 
-static bool serve__about_command(Serve *s, const Call *call, Str sandbox, Str line)
+/* May a command be meant by such a request? */
+static bool serve__asks(Str method)
 {
     static const char *const methods[] = {"process.stdin", "process.signal", "pty.write", "pty.resize", "pty.close"};
-    bool      known = false, pty = str_starts(call->method, STR("pty."));
-    Str       name = json_str(json_get(call->params, pty ? "process_id" : "pid")), number = name;
-    uint64_t  n;
 
     for (size_t i = 0; i < COUNT_OF(methods); i++)
-        known = known || str_eq(call->method, str_from(methods[i]));
+        if (str_eq(method, str_from(methods[i])))
+            return true;
+    return false;
+}
+
+static bool serve__about_command(Serve *s, const Call *call, Str sandbox, Str line)
+{
+    bool      known = serve__asks(call->method), pty = str_starts(call->method, STR("pty."));
+    Str       name = json_str(json_get(call->params, pty ? "process_id" : "pid")), number = name;
+    uint64_t  n;
     ServeJob *j = known ? serve__meant(s, call, sandbox) : NULL;
+
     if (j) {
         serve__ask(s, j, call->id, line);
         return true;
@@ -543,7 +551,7 @@ static void serve__request(Serve *s, const Json *doc, Str line, Arena *a)
         json_end(&w.json, '}');
         if (wire_end(&w))
             serve__leave(s);
-    } else if (!calls_known(call.method)) {
+    } else if (!calls_known(call.method) && !serve__asks(call.method)) {
         serve__error(s, call.id, WIRE_NO_METHOD, "there is no such method");
     } else if (!s->ready) {
         serve__error(s, call.id, WIRE_INVALID, "initialize has to come first");
