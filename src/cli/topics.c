@@ -11,8 +11,8 @@ static const char topics__exit_codes[] =
     "130  Ctrl-C (143, 129 and 131: SIGTERM, SIGHUP and SIGQUIT)\n"
     "141  the reader of the output went away, as for any program that SIGPIPE ends\n"
     "\n"
-    "`exec`, `run`, `shell-stream` and `job wait` without --json end as the remote\n"
-    "command did:\n"
+    "`exec`, `run`, `shell`, `shell-stream`, `job attach` and `job wait` without\n"
+    "--json end as the remote command did:\n"
     "  0-255  its own exit status, 128+N when signal N ended it\n"
     "    124  --timeout ended it\n"
     "    125  abx itself failed, so the result is not known; or a signal ended the\n"
@@ -99,7 +99,8 @@ static const char topics__output[] =
     "has output_version, which changes when one must change its meaning.\n"
     "\n"
     "On a terminal, characters that could steer it are shown as \\u001b and the like;\n"
-    "the output of exec, run, shell-stream, job logs and `download ID FILE -` is not.\n";
+    "the output of exec, run, shell, shell-stream, job logs, job attach and\n"
+    "`download ID FILE -` is not.\n";
 
 static const char topics__providers[] =
     "A provider is the backend that sandboxes run on. --provider, ABX_PROVIDER or the\n"

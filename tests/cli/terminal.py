@@ -37,7 +37,7 @@ if child == 0:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     os.close(terminal), os.close(told)
-    os.execv(sys.argv[3], sys.argv[3:])
+    os.execvp(sys.argv[3], sys.argv[3:])
 os.write(told, b"%d\\n" % child)
 while True:
     _, status = os.waitpid(child, os.WUNTRACED)
@@ -48,7 +48,8 @@ while True:
 
 
 class Terminal:
-    def __init__(self, program, *words, rows=40, cols=120, env=None, stdin=None, stdout=None, stderr=None):
+    def __init__(self, program, *words, rows=40, cols=120, env=None, stdin=None, stdout=None, stderr=None, wrap=()):
+        """`wrap`: a program in front, such as strace."""
         self.leader, self.follower = pty.openpty()
         self.resize(rows, cols, tell=False)
         self.before = termios.tcgetattr(self.follower)
@@ -61,7 +62,7 @@ class Terminal:
             fcntl.ioctl(follower, termios.TIOCSCTTY, 0)
             os.set_inheritable(follower, True), os.set_inheritable(told, True)
 
-        self.shell = subprocess.Popen([sys.executable, "-SE", "-c", SHELL, str(follower), str(told), BINARY, *words], stdin=fds[0], stdout=fds[1],
+        self.shell = subprocess.Popen([sys.executable, "-SE", "-c", SHELL, str(follower), str(told), *wrap, BINARY, *words], stdin=fds[0], stdout=fds[1],
                                       stderr=fds[2], env=program.environment({"TERM": "vt220", **(env or {})}),
                                       cwd=program.cwd, start_new_session=True, preexec_fn=child, close_fds=False)
         os.close(told)

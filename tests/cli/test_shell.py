@@ -1,6 +1,7 @@
 """`abx shell` and `abx job attach`, at a real pseudo-terminal, against a real
 daemon of this program whose sandbox is this machine."""
 
+import collections
 import contextlib
 import hashlib
 import os
@@ -295,6 +296,19 @@ def test_size_and_keys_while_output_floods(at):
     assert time.monotonic() - began < 10
 
 
+def test_a_terminal_that_takes_nothing_for_a_while(at):
+    """Longer than a silence would be taken for the end of the connection."""
+    t = at()
+    t.prompt()
+    t.type("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); echo line$i; done; echo al''l\r")
+    t.expect("line100\r\n")
+    time.sleep(22)
+    with open(f"/proc/{t.pid}/status") as f:
+        assert int(re.search(r"VmHWM:\s+(\d+) kB", f.read())[1]) < 20_000
+    got = t.expect(rb"(line101\r\n.*)all\r\n", 60)[1]
+    assert got == b"".join(b"line%d\r\n" % i for i in range(101, 300001))
+
+
 # --- the terminal gets its mode back ---
 
 def test_after_the_end(at):
@@ -346,6 +360,33 @@ def test_a_second_signal_leaves_at_once(at):
     t.ended(143)
     assert time.monotonic() - began < 1.5
     os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("name", ["TERM", "SEGV"])
+def test_a_signal_at_every_call(at, tmp_path, name):
+    """From the first change of the mode on: whatever is interrupted, the mode comes back."""
+    words = ["exec", "-it", "box-1", "stty size"]
+    signo = getattr(signal, "SIG" + name)
+    t = at(*words, wrap=["strace", "-o", str(tmp_path / "trace")])
+    t.ended(0)
+    seen, calls = collections.Counter(), []
+    for line in (tmp_path / "trace").read_text().splitlines():
+        if found := re.match(r"(\w+)\((.*)", line):
+            seen[found[1]] += 1
+            if calls or "TCSETS" in found[2]:
+                calls.append((found[1], seen[found[1]]))
+    assert len(calls) > 40
+    statuses = collections.Counter()
+    for call, nth in calls:
+        t = at(*words, wrap=["strace", "-o", "/dev/null", "-e", f"trace={call}", "-e",
+                             f"inject={call}:signal={name}:when={nth}"])
+        status = t.wait()
+        assert t.restored(), (call, nth, t.seen)
+        # A call may come less often than in the trace, and the last ones come behind the last look for a signal.
+        assert status in (128 + signo, 0), (call, nth, status, t.seen)
+        statuses[status] += 1
+        t.close()
+    assert statuses[128 + signo] > len(calls) * 0.6, statuses
 
 
 def test_the_terminal_goes_away(at):
@@ -434,8 +475,8 @@ def test_detach_and_attach(at):
     # Whoever comes takes it.
     third = at("job", "attach", "box-1", job.decode())
     third.prompt()
-    again.wait()
-    assert again.restored()
+    again.ended(125)
+    assert b"E8003" in again.seen
     keeper = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     third.type("exit 5\r")
     third.ended(5)
