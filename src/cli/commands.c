@@ -272,8 +272,8 @@ static const ArgCommand commands__rows[] = {
      "PORTS is LOCAL:REMOTE, one port for both, or ADDRESS:LOCAL:REMOTE; LOCAL 0 is a\n"
      "free one. Each connection here becomes one to 127.0.0.1 (or ::1) in the sandbox,\n"
      "by the agent: nothing is published there. All ports are listened at, or none;\n"
-     "then each is printed, with --json as a line {\"local\", \"remote\"}. It goes on until\n"
-     "Ctrl-C. A lost link is made anew. -v says what opens and closes.\n",
+     "then each is printed, with --json as a line {\"local\", \"remote\"}. It goes on\n"
+     "until Ctrl-C. A lost link is made anew. -v says what opens and closes.\n",
      "  abx port-forward ID 8080:80 5432\n  abx port-forward ID 0:3000\n"
      "  abx port-forward --address 0.0.0.0 ID 8080:80\n",
      COMMANDS_OPTIONS(forward), {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "PORTS"}}, cmd_forward_run},

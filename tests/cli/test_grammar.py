@@ -171,7 +171,7 @@ def test_on_a_terminal_nothing_steers_it(abx, tmp_path):
 
 # --- help ---
 
-COMMANDS = ["sandbox create", "sandbox list", "sandbox info", "sandbox exec", "sandbox shell-stream", "sandbox shell",
+COMMANDS = ["sandbox create", "sandbox list", "sandbox info", "sandbox exec", "sandbox shell-stream", "sandbox shell", "sandbox port-forward",
             "sandbox upload", "sandbox download", "sandbox pause", "sandbox resume", "sandbox timeout",
             "sandbox url", "sandbox kill", "run", "job list", "job logs", "job wait", "job attach", "job kill", "job rm",
             "provider list", "provider info", "provider export", "provider test",
