@@ -368,7 +368,7 @@ ABX_API int abx_job_forget(abx_sandbox *b, const char *id, abx_error *e);
 
 /* Takes what was carried out of the sandbox again: *removed (may be NULL) is how
  * many folders went. E8003: a job lives there that has not been forgotten; with
- * `force` it is ended. By the backend's own calls. */
+ * `force` it is ended first. */
 ABX_API int abx_remove_agent(abx_sandbox *b, int force, int *removed, abx_error *e);
 
 /* ---- forwarded ports ----

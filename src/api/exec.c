@@ -54,7 +54,6 @@ static bool exec__plain(abx_sandbox *b, const ExecRequest *rq, const char *why, 
 static bool exec__begin(abx_sandbox *b, const ExecRequest *rq, ExecCall **call, Err *err)
 {
     Provider *p = b->session->provider;
-    Arena     a = arena_make(EXEC_SCRATCH);
     Err       why;
 
     if (!p->kind->carrier || !p->host.agent_path.n)
@@ -67,6 +66,7 @@ static bool exec__begin(abx_sandbox *b, const ExecRequest *rq, ExecCall **call, 
     }
     if (!exec__plain(b, rq, why.text, call, err))
         return false;
+    Arena a = arena_make(EXEC_SCRATCH);
     p->host.notice(p->host.notice_ctx,
                    arena_fmt(&a, "%s: the backend's own calls run this command; they may lose a last line end and bytes "
                              "that are not text, and know no signal but the one that ends it", why.text));

@@ -229,11 +229,17 @@ static int jobs__end(void *ctx, const abx_job *j)
 
 int abx_remove_agent(abx_sandbox *b, int force, int *removed, abx_error *e)
 {
-    int n = 0;
-    Err err;
+    int  n = 0;
+    Err  err;
+    bool ok = jobs__remove(b, &n, &err);
 
-    if (force && abx_jobs(b, jobs__end, b, e) != 0 && strcmp(e->code, "E8004") != 0)
-        return -1;
-    bool ok = jobs__remove(b, removed ? removed : &n, &err);
+    /* Asking for jobs carries the agent there: only where there are some. */
+    if (!ok && err.code == E8003 && force) {
+        if (abx_jobs(b, jobs__end, b, e) != 0)
+            return -1;
+        ok = jobs__remove(b, &n, &err);
+    }
+    if (removed)
+        *removed = n;
     return ok ? 0 : error_give(e, &err);
 }
