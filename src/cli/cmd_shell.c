@@ -3,12 +3,11 @@
 #include "base/str.h"
 #include "cli/console.h"
 #include "cli/values.h"
+#include "data/shell.h"
 
 /* SHELL is what the agent found in passwd for another user, or the image's own
  * choice. Some accounts have a program there that only says no. */
-static const char cmd_shell__line[] =
-    "case ${SHELL##*/} in ''|nologin|false) ;; *) [ -x \"$SHELL\" ] && exec \"$SHELL\";; esac; "
-    "command -v bash >/dev/null && exec bash; exec sh";
+static const char cmd_shell__line[] = SHELL_INTERACTIVE;
 
 static bool cmd_shell__options(Run *r, abx_exec_options *o, Err *err)
 {

@@ -679,7 +679,7 @@ bool running_start(CallRun *c)
 }
 
 /* The shell of a terminal for which no command was named. */
-static const char *const running__shell[] = {"command -v bash >/dev/null 2>&1 && exec bash; exec sh"};
+static const char *const running__shell[] = {SHELL_INTERACTIVE};
 
 static bool running__names_term(const abx_exec_options *o)
 {

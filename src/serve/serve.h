@@ -12,18 +12,19 @@
  *
  *   $/cancel       a call that runs is given up: what it half made is removed.
  *                  One that was answered is not touched.
- *   a process_id   is taken where a `pid` is: the signal then goes to the
- *                  command's whole group. A call for a command whose process is
- *                  not known yet waits for it.
+ *   a process_id   is taken where a `pid` is. What is asked of a command that
+ *                  runs, or of a terminal, is handed to the call that runs it,
+ *                  which answers (serve/running.h); so is the input of a process
+ *                  that is named by a command's number.
  *   the end        of the input, SIGTERM and the like, and `shutdown`: calls are
  *                  given up, and all is over within LIMIT_SERVE_END_MS. Commands
- *                  in sandboxes go on. A sandbox whose creation was not told to
+ *                  that have input, and terminals, end; others go on. A sandbox whose creation was not told to
  *                  the host to the last byte is removed.
  *   a slow host    is waited for: calls stop at their pipes.
  *
- * Beyond the protocol: exec.start takes "stdin": true, for a command that
- * process.stdin will feed; without it a command finds the end of its input at
- * once, and process.stdin is refused.
+ * Beyond the protocol, and told in docs/serve.md: "stdin" in exec.start and its
+ * answer, "eof" in process.stdin, more params of pty.open, "exit_code" in
+ * pty.exit; `initialize` says "stdin": true for hosts that want to know.
  */
 #ifndef ABX_SERVE_H
 #define ABX_SERVE_H
