@@ -2,6 +2,7 @@
 whom. The sandboxes are a real daemon of this program on this machine."""
 
 import base64
+import contextlib
 import hashlib
 import os
 import signal
@@ -327,8 +328,9 @@ def test_the_group_ends_with_whoever_is_killed(through, who):
     process = through.start("sandbox", "exec", "box-1", "trap '' HUP; sleep 300 & echo $!; wait", stdin=subprocess.DEVNULL)
     pid = int(process.stdout.readline())
     plugin = int(subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()[0])
-    for each in {"host": [process.pid], "plugin": [plugin], "both": [plugin, process.pid]}[who]:
-        os.kill(each, signal.SIGKILL)
+    for each in {"host": [process.pid], "plugin": [plugin], "both": [process.pid, plugin]}[who]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
     assert gone(pid, 5)
     assert process.wait(10) == (125 if who == "plugin" else -9)
     assert gone(plugin)
