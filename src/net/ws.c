@@ -103,7 +103,6 @@ static Step ws__begin(WsReader *r, size_t length_n, Err *err)
         r->message = r->op;
         r->in_message = r->fresh = true;
         r->message_n = 0;
-        r->utf8_left = 0;
     }
     if (r->limit && (length > r->limit || r->message_n > r->limit - length))
         return ws__refuse(r, WS_TOO_LONG, err, "a message that is longer than was agreed");

@@ -18,7 +18,7 @@
 #include "net/stream.h"
 #include "net/ws.h"
 
-enum { WS_STREAM_MESSAGE = 64 << 10, WS_STREAM_ASIDE = 64 << 10 };
+enum { WS_STREAM_MESSAGE = 68 << 10 /* a frame of 64 KiB with its head in one */, WS_STREAM_ASIDE = 64 << 10 };
 
 typedef struct WsStreamOptions {
     /* Each binary message begins with a byte that says whose it is: 0 stands

@@ -19,7 +19,7 @@ static Step fuzz_ws__feed(WsReader *r, Str in, Buf *out)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 2)
+    if (size < 3)
         return 0;
     WsReader a = ws_reader(data[0] & 1, 1000), b = a;
     size_t   n = size - 2, cut = data[1] % (n + 1);
