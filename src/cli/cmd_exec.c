@@ -169,7 +169,6 @@ int cmd_exec_run(Run *r)
     abx_error e;
     Err       err;
 
-    r->passes = !r->out.json;
     if (!cmd_exec_options(r, 1, &o, &err) || (o.argc == 0 && !cmd_exec__missing(&err)))
         return run_fail_own(r, &err);
     if (detach && args_flag(r->args, "interactive")) {
@@ -178,6 +177,7 @@ int cmd_exec_run(Run *r)
     }
     if (!cmd_exec_console(r, &o, args_value(r->args, "detach-keys"), &c, &err))
         return run_fail_own(r, &err);
+    r->passes = !r->out.json;
     if ((r->out.json || detach) && !run_can_print(&e))
         return run_fail(r, &e);
     abx_sandbox *box = run_attach(r, &e);
@@ -193,7 +193,6 @@ int cmd_exec_stream(Run *r)
     abx_error e;
     Err       err;
 
-    r->passes = !r->out.json;
     if (!cmd_exec_options(r, 1, &o, &err))
         return run_fail_own(r, &err);
     if (line && o.argc) {
@@ -206,6 +205,7 @@ int cmd_exec_stream(Run *r)
     }
     if (o.argc == 0 && !cmd_exec__missing(&err))
         return run_fail_own(r, &err);
+    r->passes = !r->out.json;
     if (r->out.json && !run_can_print(&e))
         return run_fail(r, &e);
     abx_sandbox *box = run_attach(r, &e);

@@ -7,7 +7,8 @@
 ABX_FN int cmd_exec_run(Run *r);
 ABX_FN int cmd_exec_stream(Run *r);
 
-/* What the options of such a verb say; the command is the words from `skip` on. */
+/* What the options of such a verb say; the command is the words from `skip` on.
+ * What is wrong with them is wrong usage, also of a command whose status is passed on. */
 ABX_FN bool cmd_exec_options(const Run *r, size_t skip, abx_exec_options *o, Err *err) ABX_CHECK;
 
 /* What -t says; c->run stays NULL without it. `keys` as of console_options(). */

@@ -78,11 +78,11 @@ int cmd_run_once(Run *r)
     abx_error e;
     Err       err;
 
-    r->passes = !r->out.json;
     /* Nothing can be left running in a sandbox that is removed. */
     if (!cmd_exec_options(r, 0, &o, &err) || !cmd_run__create(r, o.timeout_ms, &create, &err) ||
         !cmd_exec_console(r, &o, "none", &c, &err))
         return run_fail_own(r, &err);
+    r->passes = !r->out.json;
     if (r->out.json && !run_can_print(&e))
         return run_fail(r, &e);
     return cmd_run__in(r, &create, &o, &c);

@@ -186,8 +186,7 @@ static const ArgOption commands__doctor[] = {
     "loop that reads from a pipe or a file itself. Input never keeps abx from ending\n" \
     "with the command. Where it cannot be sent (--agent never), one that holds\n" \
     "something, or any with -i, is refused: E8004. A pipe that nobody has written to\n" \
-    "when abx starts is not: if something comes later, a notice says that it was not\n" \
-    "sent.\n"
+    "yet is not; if something comes before the command ends, that is E8004 then.\n"
 
 #define COMMANDS_KEYS \
     "KEY is a setting of abx (http_timeout, provider), one of the provider that is\n" \

@@ -77,21 +77,26 @@ static int follow__leave(Follow *f)
     return run_fail_own(f->run, &err);
 }
 
-/* Something came to an input that the command could not be given. */
-static void follow__see_unsent(Follow *f)
+/* Something came to an input that the command could not be given. It would have
+ * been refused, had it been there in time. */
+static bool follow__lost_input(Follow *f, Err *err)
 {
-    if (!f->in || !f->in->unsent || f->in->told || !f->in->rest.n)
-        return;
-    f->in->told = true;
-    output_notice(&f->run->out, "standard input was not sent: the backend's own calls cannot");
+    Err unheard;
+
+    if (!f->in || !f->in->unsent || (input_fd(f->in) >= 0 && !input_read(f->in, &unheard)) || !f->in->rest.n)
+        return false;
+    err_set(err, ERR_REMOTE, E8004, "the command got none of what came on standard input: the backend's own calls cannot "
+            "send it");
+    err_hint(err, "Put `</dev/null` behind the command if it needs none.");
+    return true;
 }
 
 static int follow__finish(Follow *f)
 {
-    Err unheard;
+    Err err;
 
-    if (f->in && f->in->unsent && input_fd(f->in) >= 0 && input_read(f->in, &unheard))
-        follow__see_unsent(f);
+    if (f->ended && follow__lost_input(f, &err))
+        return run_fail_own(f->run, &err);
     if (f->ended)
         return f->shape->end(f->shape, &f->exit);
     if (f->enough)
@@ -193,6 +198,9 @@ static Deadline follow__until(const Follow *f, const abx_want *want, bool over)
         return d;
     if (!f->killed)
         d = clock_sooner(d, f->kill_at);
+    /* Room has come: nothing else would say so. */
+    if ((f->blind || f->held) && !outbox_full(&f->shape->box))
+        return clock_mono_ms();
     if (f->blind)
         return d;
     if (f->more || want->fd < 0)
@@ -217,10 +225,7 @@ static bool follow__wait(Follow *f, Err *err)
 
     if (!poll_wait(fds, COUNT_OF(fds) - 1, -1, follow__until(f, &want, over), err))
         return err->kind == ERR_TIMEOUT;
-    if (fds[1].revents && !input_read(f->in, err))
-        return false;
-    follow__see_unsent(f);
-    return true;
+    return !fds[1].revents || input_read(f->in, err);
 }
 
 int follow_to_end(Run *r, abx_exec *x, Shape *s, Input *in, const FollowJob *job)

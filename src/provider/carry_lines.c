@@ -23,6 +23,8 @@ static CarryLines *carry_lines__of(Stream *s)
     return (CarryLines *)s;
 }
 
+enum { CARRY_LINES_TURNS = 256 };      /* pieces that are looked at in one call */
+
 static void carry_lines__keep(Buf *to, Str bytes)
 {
     size_t room = to->limit - to->n;
@@ -48,7 +50,10 @@ static Step carry_lines__event(CarryLines *s, Err *err)
         if (!s->carries)
             carry_lines__keep(&s->text, ev.bytes);
     }
-    return STEP_DONE;
+    if (s->carries || s->text.n < s->text.limit)
+        return STEP_DONE;
+    err_set(err, ERR_LIMIT, E8020, "the sandbox prints more than %zu bytes before the agent", s->text.limit);
+    return STEP_ERR;
 }
 
 /* One piece is in the queue at most, so that what is fed is fed in order. */
@@ -70,7 +75,8 @@ static Step carry_lines__read(Stream *stream, char *p, size_t cap, size_t *n, Er
     *n = 0;
     if (!s->ended && carry_lines__flush(s, err) == STEP_ERR)
         return STEP_ERR;
-    for (;;) {
+    /* Other text may never end: whoever reads looks at other things in between. */
+    for (int turn = 0; turn < CARRY_LINES_TURNS; turn++) {
         if (s->piece.n) {
             *n = s->piece.n < cap ? s->piece.n : cap;
             memcpy(p, s->piece.p, *n);
@@ -90,6 +96,7 @@ static Step carry_lines__read(Stream *stream, char *p, size_t cap, size_t *n, Er
         if (step != STEP_DONE)
             return step;
     }
+    return STEP_MORE;
 }
 
 static Step carry_lines__write(Stream *stream, const char *p, size_t len, size_t *n, Err *err)

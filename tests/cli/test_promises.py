@@ -122,7 +122,7 @@ def test_ctrl_c_while_bytes_never_stop(osb, server, tmp_path, verb):
     path = "/x/box-1/command" if verb == "exec" else "/x/box-1/files/download"
     server.script = lambda request, whole: [head, (block for _ in range(4000))] if request.path == path and \
         request.method != "DELETE" else [whole]
-    words = ["exec", "box-1", "yes"] if verb == "exec" else ["download", "box-1", "/f", "target"]
+    words = ["exec", "--agent", "never", "box-1", "yes"] if verb == "exec" else ["download", "box-1", "/f", "target"]
     with open(tmp_path / "out", "wb") as out:
         proc = osb.start("sandbox", *words, stdout=out)
         time.sleep(0.4)
@@ -134,13 +134,24 @@ def test_ctrl_c_while_bytes_never_stop(osb, server, tmp_path, verb):
     assert sorted(os.listdir(tmp_path)) == ["out"]
 
 
+def test_a_sandbox_that_never_stops_before_the_agent(osb, server):
+    """Where the agent is to be carried, noise has an end."""
+    server.box()
+    block = event(type="stdout", text="x" * 100) * 20000
+    head = answer(200)[:-4].replace(b"content-length: 0", b"transfer-encoding: chunked") + b"\r\n\r\n"
+    server.script = lambda request, whole: [head, (b"%x\r\n%s\r\n" % (len(block), block) for _ in range(4000))] \
+        if request.path == "/x/box-1/command" and request.method != "DELETE" else [whole]
+    ran = osb("exec", "box-1", "yes")
+    assert ran.status == 125 and b"[E8020]" in ran.err and b"before the agent" in ran.err, ran
+
+
 def test_the_longest_timeout_does_not_end_at_once(osb, server):
     server.box()
     head = answer(200)[:-4].replace(b"content-length: 0", b"transfer-encoding: chunked") + b"\r\n\r\n"
     start, end = (chunked([event(**e)], end=False).split(b"\r\n\r\n", 1)[1]
                   for e in ({"type": "init", "text": "c0ffee"}, {"type": "execution_complete"}))
     server.script = lambda r, w: [head, start, 0.5, end] if r.path == "/x/box-1/command" else [w]
-    ran = osb("sandbox", "exec", "box-1", "--timeout", "9223372036854775", "x")
+    ran = osb("--agent", "never", "sandbox", "exec", "box-1", "--timeout", "9223372036854775", "x")
     assert ran.status == 0 and server.requests[-1].method == "POST", ran
 
 
@@ -281,7 +292,7 @@ def test_a_line_is_never_an_option_of_the_shell(osb, server, words, line):
 def test_a_program_whose_name_is_an_option_is_refused(osb, server):
     """The shell's exec would take it for its own."""
     server.box()
-    ran = osb("sandbox", "exec", "box-1", "--", "-a", "ls")
+    ran = osb("--agent", "never", "sandbox", "exec", "box-1", "--", "-a", "ls")
     assert ran.status == 2 and not any(r.path.endswith("/command") for r in server.requests), ran
 
 

@@ -208,7 +208,7 @@ def box(osb, server):
     server.box()
 
     def run(*words, form=(), **more):
-        return osb(*form, "sandbox", "exec", *words, **more)
+        return osb(*form, "--agent", "never", "sandbox", "exec", *words, **more)
     return run
 
 
@@ -320,9 +320,9 @@ def test_exec_json_limit(box, server):
 def test_shell_stream(osb, server):
     server.box()
     server.commands["printf x"] = [stdout_line("cli-stream ok"), event(type="stderr", text="café"), exited(2)]
-    ran = osb("sandbox", "shell-stream", "box-1", "--command", "printf x")
+    ran = osb("--agent", "never", "sandbox", "shell-stream", "box-1", "--command", "printf x")
     assert (ran.status, ran.out, ran.err) == (2, b"cli-stream ok\n", "café\n".encode())
-    ran = osb("--json", "sandbox", "shell-stream", "box-1", "--command", "printf x")
+    ran = osb("--agent", "never", "--json", "sandbox", "shell-stream", "box-1", "--command", "printf x")
     lines = [json.loads(line) for line in ran.out.splitlines()]
     assert ran.status == 0 and lines[:2] == [{"stream": "stdout", "data": "cli-stream ok\n"},
                                             {"stream": "stderr", "data": "café\n"}]
@@ -410,8 +410,9 @@ def test_local_files_that_cannot_be_used(osb, server, tmp_path):
 # --- when the result cannot be written ---
 
 RESULTS = [["version"], ["help"], ["sandbox", "list"], ["sandbox", "info", "box-1"], ["provider", "list"], ["provider", "default"],
-           ["sandbox", "url", "box-1", "80"], ["sandbox", "exec", "box-1", "echo x"], ["--json", "sandbox", "exec", "box-1", "echo x"],
-           ["--json", "sandbox", "shell-stream", "box-1", "echo x"], ["sandbox", "download", "box-1", "/f", "-"]]
+           ["sandbox", "url", "box-1", "80"], ["--agent", "never", "sandbox", "exec", "box-1", "echo x"],
+           ["--agent", "never", "--json", "sandbox", "exec", "box-1", "echo x"],
+           ["--agent", "never", "--json", "sandbox", "shell-stream", "box-1", "echo x"], ["sandbox", "download", "box-1", "/f", "-"]]
 
 
 @pytest.fixture
