@@ -258,7 +258,7 @@ static void ws_stream__close(Stream *stream)
     mem_free(s);
 }
 
-Stream *ws_stream(Stream *raw, Str rest, const WsStreamOptions *options)
+Stream *ws_stream_make(Stream *raw, Str rest, const WsStreamOptions *options)
 {
     static const StreamOps ops = {ws_stream__read, ws_stream__write, ws_stream__want, ws_stream__close};
     WsStream *s = mem_new(sizeof *s);

@@ -31,6 +31,6 @@ typedef struct WsStreamOptions {
 } WsStreamOptions;
 
 /* `raw` is after the handshake, `rest` was read of it already. Takes `raw`, closes it. */
-ABX_FN Stream *ws_stream(Stream *raw, Str rest, const WsStreamOptions *options);
+ABX_FN Stream *ws_stream_make(Stream *raw, Str rest, const WsStreamOptions *options);
 
 #endif

@@ -351,7 +351,7 @@ static CarryResult carry__line(Carry *k, bool listen, FrameHello *hello, CarryHe
         return CARRY_FAILED;
     }
     k->place.fresh[0] = 0;
-    k->stream = carry_lines(k->carrier, call, k->secret);
+    k->stream = carry_lines_make(k->carrier, call, k->secret);
     *heard = carry__hear(k, true, true, hello, k->d);
     return *heard == CARRY_HEARD_ERR ? CARRY_FAILED : CARRY_DONE;
 }
@@ -560,7 +560,7 @@ CarryResult carry_open(Provider *p, Str id, const CarryRequest *rq, Carried *out
     return r;
 }
 
-void carried_close(Carried *c)
+void carry_close(Carried *c)
 {
     stream_close(c->stream);
     if (c->carrier)

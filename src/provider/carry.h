@@ -16,7 +16,7 @@
  * of what `first` gives once the agent has answered; with LINES all of it goes
  * along, and a helper that said HELLO is not started again.
  *
- * Memory: a Carried is closed by carried_close().
+ * Memory: a Carried is closed by carry_close().
  */
 #ifndef ABX_CARRY_H
 #define ABX_CARRY_H
@@ -80,6 +80,6 @@ typedef enum CarryResult {
  * not safe to use is answered with one of this call's own, in which LISTEN
  * leaves no program behind and the others leave theirs. */
 ABX_FN CarryResult carry_open(Provider *p, Str id, const CarryRequest *rq, Carried *out, Deadline d, Err *err);
-ABX_FN void carried_close(Carried *c);
+ABX_FN void carry_close(Carried *c);
 
 #endif

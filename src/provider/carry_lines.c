@@ -139,7 +139,7 @@ static void carry_lines__close(Stream *stream)
     mem_free(s);
 }
 
-Stream *carry_lines(Carrier *carrier, ExecCall *call, const char tag[static ARMOR_TAG + 1])
+Stream *carry_lines_make(Carrier *carrier, ExecCall *call, const char tag[static ARMOR_TAG + 1])
 {
     static const StreamOps ops = {carry_lines__read, carry_lines__write, carry_lines__want, carry_lines__close};
     CarryLines *s = mem_new(sizeof *s);

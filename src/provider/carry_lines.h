@@ -22,7 +22,7 @@ enum {
 };
 
 /* Takes the call. The carrier must outlive the stream. */
-ABX_FN Stream *carry_lines(Carrier *carrier, ExecCall *call, const char tag[static ARMOR_TAG + 1]);
+ABX_FN Stream *carry_lines_make(Carrier *carrier, ExecCall *call, const char tag[static ARMOR_TAG + 1]);
 
 /* Its standard input is that of this process: without it nothing can be written. */
 ABX_FN void carry_lines_feed(Stream *s, uint32_t pid);

@@ -78,7 +78,7 @@ static bool execd_carrier__upgrade(ExecdCarrier *c, const char *path, Str query,
     if (!execd_open(&c->daemon, &call, &scratch, &x, err))
         return false;
     Stream *raw = client_take(x, &rest);
-    *out = ws_stream(raw, buf_str(&rest), options);
+    *out = ws_stream_make(raw, buf_str(&rest), options);
     buf_free(&rest);
     return true;
 }

@@ -133,7 +133,7 @@ void talk_close(Talk *t)
 {
     if (!t)
         return;
-    carried_close(&t->link);
+    carry_close(&t->link);
     frame_reader_free(&t->reader);
     buf_free(&t->out);
     mem_free(t->channels);

@@ -482,7 +482,7 @@ static CarryResult carry_test_run(CarryFake *f, const CarryStep *steps, size_t n
 static void carry_test_end(CarryFake *f, Carried *c)
 {
     if (c->stream)
-        carried_close(c);
+        carry_close(c);
     assert_int_equal(f->open, 0);
     buf_free(&f->lines);
     buf_free(&f->notices);

@@ -85,7 +85,7 @@ static void ws_stream_upgrade_test(void **state)
                 size_t  n;
                 Stream *raw = client_take(x, &rest);
                 assert_false(server.script.closed);
-                Stream *s = ws_stream(raw, buf_str(&rest), &(WsStreamOptions){0});
+                Stream *s = ws_stream_make(raw, buf_str(&rest), &(WsStreamOptions){0});
                 for (size_t at = 0; at < 2; at += n)
                     assert_int_equal(stream_read(s, got + at, sizeof got - at, &n, &err), STEP_DONE);
                 assert_memory_equal(got, "hi", 2);
@@ -176,7 +176,7 @@ static void ws_stream_read_test(void **state)
                     ScriptAnswer answer = {NULL, rows[i].in + rest, rows[i].n - rest};
                     Script  script = {.answers = &answer, .count = 1, .end = rows[i].end, .piece = piece, .hiccups = hiccups};
                     Buf     got = buf_make(4096), aside = buf_make(4096);
-                    Stream *s = ws_stream(script_open(&script), (Str){rows[i].in, rest},
+                    Stream *s = ws_stream_make(script_open(&script), (Str){rows[i].in, rest},
                                           &(WsStreamOptions){rows[i].tagged, ws_stream_test__aside, &aside});
                     ws_stream_test__all(s, piece == 3 ? 1 : 4096, &got);
                     if (!str_eq(buf_str(&got), str_from(rows[i].want)) || !str_eq(buf_str(&aside), str_from(rows[i].aside)))
@@ -204,7 +204,7 @@ static void ws_stream_write_test(void **state)
 {
     Script  script = {.hiccups = true, .piece = 3};
     Buf     got = buf_make(1 << 20);
-    Stream *s = ws_stream(script_open(&script), (Str){0}, &(WsStreamOptions){0});
+    Stream *s = ws_stream_make(script_open(&script), (Str){0}, &(WsStreamOptions){0});
     char   *big = malloc(200000), in[10];
     size_t  n, all = 0;
     Err     err;
@@ -227,7 +227,7 @@ static void ws_stream_write_test(void **state)
 
     /* A tagged one, and its close. */
     script = (Script){0};
-    s = ws_stream(script_open(&script), (Str){0}, &(WsStreamOptions){.tagged = true});
+    s = ws_stream_make(script_open(&script), (Str){0}, &(WsStreamOptions){.tagged = true});
     assert_int_equal(stream_write(s, "hey", 3, &n, &err), STEP_DONE);
     assert_int_equal(n, 3);
     stream_close(s);
@@ -250,7 +250,7 @@ static void ws_stream_ping_test(void **state)
 
     (void)state;
     Script  script = {.answers = answers, .count = 1};
-    Stream *s = ws_stream(script_open(&script), (Str){0}, &(WsStreamOptions){0});
+    Stream *s = ws_stream_make(script_open(&script), (Str){0}, &(WsStreamOptions){0});
     assert_int_equal(stream_read(s, in, sizeof in, &n, &err), STEP_MORE);
     ws_stream_test__sent(&script, &got);
     assert_string_equal(got.p, "Q(p)");
@@ -258,7 +258,7 @@ static void ws_stream_ping_test(void **state)
     script_free(&script);
 
     script = (Script){.answers = answers, .count = 2};
-    s = ws_stream(script_open(&script), (Str){0}, &(WsStreamOptions){0});
+    s = ws_stream_make(script_open(&script), (Str){0}, &(WsStreamOptions){0});
     assert_int_equal(stream_write(s, "a", 1, &n, &err), STEP_DONE);
     assert_int_equal(stream_write(s, "b", 1, &n, &err), STEP_DONE);
     ws_stream_test__sent(&script, &got);
@@ -269,7 +269,7 @@ static void ws_stream_ping_test(void **state)
     /* Full: both pings come, one answer goes, and the descriptor is wanted for both. */
     ScriptAnswer both = {NULL, "\x89\1p\x89\1q", 6};
     script = (Script){.answers = &both, .count = 1, .takes = 3};
-    s = ws_stream(script_open(&script), (Str){0}, &(WsStreamOptions){0});
+    s = ws_stream_make(script_open(&script), (Str){0}, &(WsStreamOptions){0});
     assert_int_equal(stream_write(s, "a", 1, &n, &err), STEP_MORE);
     assert_int_equal(stream_read(s, in, sizeof in, &n, &err), STEP_MORE);
     assert_int_equal(stream_write(s, "a", 1, &n, &err), STEP_MORE);
@@ -287,7 +287,7 @@ static void ws_stream_ping_test(void **state)
     buf_add(&flood, (Str){"\x88\2\3\xe8", 4});
     ScriptAnswer many = {NULL, flood.p, flood.n};
     script = (Script){.answers = &many, .count = 1, .piece = 2};
-    s = ws_stream(script_open(&script), (Str){0}, &(WsStreamOptions){0});
+    s = ws_stream_make(script_open(&script), (Str){0}, &(WsStreamOptions){0});
     assert_int_equal(stream_read(s, in, sizeof in, &n, &err), STEP_MORE);
     assert_true(script.given <= 40);
     assert_true(stream_want(s, STREAM_READ).fd < 0);
@@ -330,7 +330,7 @@ static void ws_stream_mixed_test(void **state)
         for (size_t cap = 1000; cap < 200000; cap *= 7) {
             ScriptAnswer answer = {NULL, wire.p, wire.n};
             Script       script = {.answers = &answer, .count = 1, .piece = piece};
-            Stream      *s = ws_stream(script_open(&script), (Str){0}, &(WsStreamOptions){0});
+            Stream      *s = ws_stream_make(script_open(&script), (Str){0}, &(WsStreamOptions){0});
             buf_clear(&got);
             ws_stream_test__all(s, cap, &got);
             assert_int_equal(got.n, want.n + 4);
