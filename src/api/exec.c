@@ -68,7 +68,7 @@ static bool exec__begin(abx_sandbox *b, const ExecRequest *rq, ExecCall **call, 
         return false;
     Arena a = arena_make(EXEC_SCRATCH);
     p->host.notice(p->host.notice_ctx,
-                   arena_fmt(&a, "%s: the backend's own calls run this command; they may lose a last line end and bytes "
+                   arena_fmt(&a, "%s. The backend's own calls run this command: they may lose a last line end and bytes "
                              "that are not text, and know no signal but the one that ends it", why.text));
     arena_free(&a);
     return true;

@@ -31,7 +31,7 @@ static bool jobs__carried(CarryResult r, Err *err)
 {
     if (r == CARRY_CANNOT) {
         err->code = E8004;
-        err_wrap(err, "jobs are the agent's, which cannot be carried into the sandbox");
+        err_wrap(err, "jobs are the agent's");
     }
     return r == CARRY_DONE;
 }
