@@ -35,8 +35,10 @@ bool cmd_exec_options(const Run *r, size_t skip, abx_exec_options *o, Err *err)
     return true;
 }
 
-static bool cmd_exec__missing(Err *err)
+bool cmd_exec_named(const abx_exec_options *o, Err *err)
 {
+    if (o->argc && o->argv[0][0])
+        return true;
     err_set(err, ERR_USAGE, E8002, "Missing argument COMMAND");
     return err_hint(err, "One word is a line for the shell, several are a program and its arguments.");
 }
@@ -169,7 +171,7 @@ int cmd_exec_run(Run *r)
     abx_error e;
     Err       err;
 
-    if (!cmd_exec_options(r, 1, &o, &err) || (o.argc == 0 && !cmd_exec__missing(&err)))
+    if (!cmd_exec_options(r, 1, &o, &err) || !cmd_exec_named(&o, &err))
         return run_fail_own(r, &err);
     if (detach && args_flag(r->args, "interactive")) {
         err_set(&err, ERR_USAGE, E8002, "-d and -i contradict each other: a job reads from /dev/null");
@@ -203,7 +205,7 @@ int cmd_exec_stream(Run *r)
         o.argv = &line;
         o.argc = 1;
     }
-    if (o.argc == 0 && !cmd_exec__missing(&err))
+    if (!cmd_exec_named(&o, &err))
         return run_fail_own(r, &err);
     r->passes = !r->out.json;
     if (r->out.json && !run_can_print(&e))

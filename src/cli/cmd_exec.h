@@ -14,6 +14,9 @@ ABX_FN bool cmd_exec_options(const Run *r, size_t skip, abx_exec_options *o, Err
 /* What -t says; c->run stays NULL without it. `keys` as of console_options(). */
 ABX_FN bool cmd_exec_console(Run *r, abx_exec_options *o, const char *keys, Console *c, Err *err) ABX_CHECK;
 
+/* There is a command. */
+ABX_FN bool cmd_exec_named(const abx_exec_options *o, Err *err) ABX_CHECK;
+
 /* Runs it in a sandbox and ends as it does: the exit status. `box` NULL: *e says why there is none. */
 ABX_FN int cmd_exec_in(Run *r, abx_sandbox *box, abx_exec_options *o, Console *c, abx_error *e);
 

@@ -79,7 +79,7 @@ int cmd_run_once(Run *r)
     Err       err;
 
     /* Nothing can be left running in a sandbox that is removed. */
-    if (!cmd_exec_options(r, 0, &o, &err) || !cmd_run__create(r, o.timeout_ms, &create, &err) ||
+    if (!cmd_exec_options(r, 0, &o, &err) || !cmd_exec_named(&o, &err) || !cmd_run__create(r, o.timeout_ms, &create, &err) ||
         !cmd_exec_console(r, &o, "none", &c, &err))
         return run_fail_own(r, &err);
     r->passes = !r->out.json;
