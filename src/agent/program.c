@@ -171,7 +171,7 @@ bool program_start(Program *p, Loop *loop, const FrameStart *s, Str cwd, Arena s
     int    its[3] = {-1, -1, -1};
     Person who = {0};
 
-    *p = (Program){.loop = loop, .in_fd = -1, .out_fd = {-1, -1}, .queue = buf_make(2 * LIMIT_CARRY_INPUT), .now = 1};
+    *p = (Program){.loop = loop, .in_fd = -1, .out_fd = {-1, -1}, .queue = buf_make(4 * LIMIT_CARRY_INPUT), .now = 1};
     if (s->argv.n == 0 || s->argv.v[0].n == 0)
         return program__failed(fail, FRAME_AT_EXEC, ENOENT, STR("an empty name is no program"));
     if (s->user.n && !person_find(s->user, &scratch, &who, fail))

@@ -9,7 +9,7 @@
  * is left alone after an ordinary end, and is ended with it where a client's
  * signal ended it. `now` is time in which this process was awake.
  *
- * Memory: its input, at most LIMIT_CARRY_INPUT, and the ring; program_free().
+ * Memory: its input, twice LIMIT_CARRY_INPUT where a second client came, and the ring; program_free().
  */
 #ifndef ABX_PROGRAM_H
 #define ABX_PROGRAM_H

@@ -301,9 +301,13 @@ static void visitor__start(Visitor *v, Str *rest)
 static bool visitor__data(Visitor *v, const Frame *f)
 {
     Program *p = &v->keeper->program;
+    int64_t  taken = (int64_t)p->taken - v->data_from;
 
+    /* Below 0: what the client before sent is still waiting, and one who comes
+     * after two who filled their windows is too many. */
     v->data += f->payload.n;
-    if ((int64_t)v->data - ((int64_t)p->taken - v->data_from) > (int64_t)LIMIT_CARRY_INPUT && v->state == VISITOR_ON)
+    if (v->state == VISITOR_ON && ((int64_t)v->data - (taken > 0 ? taken : 0) > (int64_t)LIMIT_CARRY_INPUT ||
+                                   p->queue.n - p->queue_at + f->payload.n > 2 * LIMIT_CARRY_INPUT))
         return false;
     if (v->state == VISITOR_ON)
         program_write(p, f->payload);

@@ -110,9 +110,37 @@ static void signal_test(void **state)
     signal(SIGUSR2, SIG_DFL);
 }
 
+/* Which step failed, and whose the child is. */
+static void proc_stage_test(void **state)
+{
+    static const gid_t groups[] = {7, 4242};
+    const char *argv[] = {"x", NULL}, *env[] = {NULL};
+    ProcStage   failed = PROC_FDS;
+    pid_t       pid;
+    Err         err;
+    char        out[256];
+    ProcSpec    spec = {.file = "/nosuch", .argv = argv, .env = env, .fd = {-1, -1, -1}, .failed = &failed};
+
+    (void)state;
+    assert_false(proc_start(&spec, &pid, &err));
+    assert_true(failed == PROC_EXEC && err.sys == ENOENT);
+    spec.cwd = "/nosuch";
+    assert_false(proc_start(&spec, &pid, &err));
+    assert_true(failed == PROC_CWD && err.sys == ENOENT);
+    spec.session = spec.terminal = true;        /* /dev/null is none */
+    assert_false(proc_start(&spec, &pid, &err));
+    assert_true(failed == PROC_TERMINAL && err.sys == ENOTTY);
+    if (geteuid() != 0)
+        return;
+    proc_test__run("id -u; id -g; id -G",
+                   (ProcSpec){.as_user = true, .uid = 4241, .gid = 4242, .groups = groups, .n_groups = 2}, out, sizeof out);
+    assert_string_equal(out, "4241\n4242\n4242 7\n");
+}
+
 static const struct CMUnitTest proc_tests[] = {
     cmocka_unit_test(proc_start_test),
     cmocka_unit_test(proc_clean_test),
+    cmocka_unit_test(proc_stage_test),
     cmocka_unit_test(proc_fault_test),
     cmocka_unit_test(signal_test),
 };
