@@ -237,7 +237,10 @@ int abx_remove_agent(abx_sandbox *b, int force, int *removed, abx_error *e)
     if (!ok && err.code == E8003 && force) {
         if (abx_jobs(b, jobs__end, b, e) != 0)
             return -1;
-        ok = jobs__remove(b, &n, &err);
+        /* What has just ended takes its socket away a moment later. */
+        for (int i = 0; !(ok = jobs__remove(b, &n, &err)) && err.code == E8003 && i < JOBS_TRIES; i++)
+            if (!poll_sleep(JOBS_SLEEP_MS, b->session->provider->host.cancel_fd, &err))
+                break;
     }
     if (removed)
         *removed = n;
