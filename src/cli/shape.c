@@ -168,7 +168,11 @@ static int shape__document(Shape *s, const abx_event *exit, bool output)
         document_bytes(&w, "stdout", buf_str(&s->held[1]));
         document_bytes(&w, "stderr", buf_str(&s->held[2]));
     }
-    shape__result_end(&w, exit);
+    /* How long it took to be told is not how long a job ran. */
+    if (output)
+        shape__result_end(&w, exit);
+    else if (exit->timed_out)
+        document_flag(&w, "timed_out", true);
     json_end(&w, '}');
     buf_addc(&text, '\n');
     return run_end(s->run, &text);

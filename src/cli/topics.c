@@ -78,7 +78,7 @@ static const char topics__output[] =
     "                started_at, ended_at, tty, attached, exit_code or signal,\n"
     "                timed_out, printed and kept_from (bytes of output in all, and\n"
     "                the first that is still there)\n"
-    "  job wait      exit_code or signal, duration_ms, timed_out\n"
+    "  job wait      exit_code or signal, timed_out\n"
     "  job logs      lines as of shell-stream\n"
     "  job kill, rm  job, signal; an array when several were named\n"
     "  agent remove  sandbox_id, removed\n"
