@@ -278,6 +278,7 @@ nightly: check
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=60
 	@$(MAKE) --no-print-directory valgrind
 	tools/check-same
+	ABX_NIGHTLY=1 $(MAKE) --no-print-directory e2e
 
 # Valgrind sees what the sanitizers do not: reads of memory never written. It
 # runs the unit tests as the debug kind builds them, but against glibc.

@@ -15,6 +15,7 @@ from program import Abx, binary  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 ROUTES = ("direct", "proxy")
+NIGHTLY = bool(os.environ.get("ABX_NIGHTLY"))       # the long forms of what CI runs short
 
 
 def pytest_addoption(parser):
@@ -33,6 +34,7 @@ def pytest_configure(config):
         rigs.RUN.mkdir(exist_ok=True)
         config.option.basetemp = str(rigs.RUN / "tmp")
     config.addinivalue_line("markers", "stock: what only the stock daemon does")
+    config.addinivalue_line("markers", "halved: compiled in on every combination, as the plugin on each route with one image")
     config.addinivalue_line("markers", "paired: too slow for every combination; each route with one image")
 
 
@@ -43,6 +45,10 @@ def pytest_generate_tests(metafunc):
     axes = [("through", ["compiled", "plugin"]), ("daemon", daemons), ("route", ROUTES), ("image", list(rigs.IMAGES))]
     if metafunc.definition.get_closest_marker("paired"):
         axes = [("daemon", daemons), ("route, image", list(zip(ROUTES, rigs.IMAGES)))]
+    if metafunc.definition.get_closest_marker("halved"):
+        every = [("compiled", d, r, i) for d in daemons for r in ROUTES for i in rigs.IMAGES]
+        every += [("plugin", d, r, i) for d in daemons for r, i in zip(ROUTES, rigs.IMAGES)]
+        axes = [("through, daemon, route, image", every)]
     for name, values in axes:
         if name.split(",")[0] in metafunc.fixturenames:
             metafunc.parametrize(name, values, scope="session")
@@ -101,9 +107,16 @@ def shared(servers, mark):
 class Box:
     """A shared sandbox as one combination of daemon, route and image sees it."""
 
-    def __init__(self, abx, sandbox, base, daemon, route, image):
+    def __init__(self, abx, sandbox, base, daemon, route, image, through=None):
         self.abx, self.id, self.base = abx, sandbox, base
-        self.daemon, self.route, self.image = daemon, route, image
+        self.daemon, self.route, self.image, self.through = daemon, route, image, through
+
+    def __repr__(self):
+        return f"<{self.through} {self.daemon} {self.route} {self.image}>"
+
+    def running(self, mark):
+        """How many `sleep MARK` there are in the sandbox. Without a ps that is no answer, and a failure."""
+        return int(self.sh(f"all=$(ps -ef) || exit 9; echo \"$all\" | grep -c '[s]leep {mark}' || true"))
 
     def sh(self, line):
         """What a shell line prints in the sandbox, asked past abx."""
@@ -118,6 +131,21 @@ def box(daemon, route, image, servers, shared, tmp_path):
     base = servers[daemon].wait(sandbox)
     abx = Abx(tmp_path / "home", servers[daemon], route)
     return Box(abx, sandbox, base, daemon, route, image)
+
+
+@pytest.fixture
+def boxes(request, servers, shared, exported, tmp_path, monkeypatch):
+    """Every combination at once, compiled in and as the plugin, for tests that wait more than they work."""
+    found = []
+    for through in ("compiled", "plugin"):
+        monkeypatch.setattr(Abx, "store", exported if through == "plugin" else None)
+        for daemon in wanted(request.config):
+            for image in rigs.IMAGES:
+                base = servers[daemon].wait(shared(daemon, image))
+                for route in ROUTES:
+                    abx = Abx(tmp_path / "-".join((through, daemon, image, route)), servers[daemon], route)
+                    found.append(Box(abx, shared(daemon, image), base, daemon, route, image, through))
+    return found
 
 
 @pytest.fixture

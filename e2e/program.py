@@ -64,13 +64,13 @@ class Abx:
             "ABX_OPENSANDBOX_USE_SERVER_PROXY": "true" if route == "proxy" else "false", **env}
 
     def start(self, *words, env=None, **kw):
-        return subprocess.Popen([binary(), *words], env=dict(self.env, **(env or {})), cwd=self.home,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kw)
+        kw = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **kw}
+        return subprocess.Popen([binary(), *words], env=dict(self.env, **(env or {})), cwd=self.home, **kw)
 
-    def __call__(self, *words, env=None, timeout=60):
-        child = self.start(*words, env=env)
+    def __call__(self, *words, env=None, timeout=60, input=None, **kw):
+        child = self.start(*words, env=env, **({} if input is None else {"stdin": subprocess.PIPE}), **kw)
         try:
-            out, err = child.communicate(timeout=timeout)
+            out, err = child.communicate(input, timeout=timeout)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGKILL)
             out, err = child.communicate()
