@@ -50,10 +50,7 @@ static Step carry_lines__event(CarryLines *s, Err *err)
         if (!s->carries)
             carry_lines__keep(&s->text, ev.bytes);
     }
-    if (s->carries || s->text.n < s->text.limit)
-        return STEP_DONE;
-    err_set(err, ERR_LIMIT, E8020, "the sandbox prints more than %zu bytes before the agent", s->text.limit);
-    return STEP_ERR;
+    return STEP_DONE;
 }
 
 /* One piece is in the queue at most, so that what is fed is fed in order. */
@@ -89,6 +86,10 @@ static Step carry_lines__read(Stream *stream, char *p, size_t cap, size_t *n, Er
         if (step == STEP_DONE) {
             s->carries = true;
             continue;
+        }
+        if (!s->carries && s->text.n == s->text.limit) {
+            err_set(err, ERR_LIMIT, E8020, "the sandbox prints more than %zu bytes before the agent", s->text.limit);
+            return STEP_ERR;
         }
         if (s->ended)
             return STEP_DONE;
