@@ -10,12 +10,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CHANNELS_PIECE = FRAME_PAYLOAD - FRAME_HEAD };   /* with its head a message of 64 KiB */
+enum {
+    CHANNELS_PIECE = FRAME_PAYLOAD - FRAME_HEAD,    /* with its head a message of 64 KiB */
+    CHANNELS_TRY_MS = 50,       /* this machine's own services answer at once, or their queue is full */
+    CHANNELS_CONNECT_MS = 60000,
+};
 
 typedef struct Channel Channel;
 struct Channel {
     Channels *of;
-    Channel  *next;             /* among those that wait for room, or those without a number */
+    Channel  *next;             /* in the one list where it is, if any */
     uint16_t  id;               /* 0: none any more, for the client gave it to another one */
     uint16_t  port;
     int       fd;
@@ -26,6 +30,7 @@ struct Channel {
     bool      in_ended;         /* the client's EOF came, */
     bool      shut;             /* and was handed on */
     bool      out_ended;        /* the service's was told */
+    Deadline  until;            /* connecting is tried */
     LoopWatch watch;
     Buf       in;               /* for the service: in.p[in_at ...] */
     size_t    in_at;
@@ -39,15 +44,22 @@ struct Channels {
     size_t       n;
     Channel     *first, *last;  /* those that wait, in the order in which they came */
     Channel     *nameless;      /* they have all that they get, and hand on what is left of it */
+    Channel     *pending;       /* to connect, when it is their turn: */
+    Channel     *turns;         /* one for each port is connecting */
+    LoopWatch    tick;          /* somebody's turn may have come */
     char         piece[FRAME_HEAD + CHANNELS_PIECE];
 };
+
+static void channels__turn(LoopWatch *w, short revents);
 
 Channels *channels_make(const ChannelsLink *link)
 {
     Channels     *c = mem_new(sizeof *c);
     struct rlimit files;
 
-    *c = (Channels){.link = *link};
+    *c = (Channels){.link = *link,
+                    .tick = {.fd = -1, .deadline = DEADLINE_NONE, .wake = channels__turn, .owner = c}};
+    loop_add(link->loop, &c->tick);
     /* Each connection is a descriptor; nothing is started here that would inherit the limit. */
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
@@ -58,14 +70,21 @@ Channels *channels_make(const ChannelsLink *link)
 
 /* ---- one that ends ---- */
 
-static void channels__unlink(Channel **first, Channel *ch)
+/* True: it was there. */
+static bool channels__unlink(Channel **at, const Channel *ch)
 {
-    Channel **at = first;
-
     while (*at && *at != ch)
         at = &(*at)->next;
-    if (*at)
-        *at = ch->next;
+    if (!*at)
+        return false;
+    *at = ch->next;
+    return true;
+}
+
+static void channels__settled(Channel *ch)
+{
+    if (channels__unlink(&ch->of->turns, ch) && ch->of->pending)
+        ch->of->tick.deadline = clock_mono_ms();
 }
 
 static void channels__close(Channel *ch, bool reset)
@@ -93,6 +112,8 @@ static void channels__drop(Channel *ch, bool reset)
         c->v[ch->id] = NULL;
     else
         channels__unlink(&c->nameless, ch);
+    if (!ch->connected && !channels__unlink(&c->pending, ch))
+        channels__settled(ch);
     channels__close(ch, reset);
     buf_free(&ch->in);
     mem_free(ch);
@@ -107,6 +128,7 @@ void channels_free(Channels *c)
             channels__drop(c->v[i], true);
     while (c->nameless)
         channels__drop(c->nameless, false);
+    loop_remove(c->link.loop, &c->tick);
     mem_free(c->v);
     mem_free(c);
 }
@@ -273,6 +295,7 @@ static int channels__connect(Channel *ch)
     setsockopt(ch->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (connect(ch->fd, to, ch->six ? sizeof six : sizeof four) != 0 && errno != EINPROGRESS)
         return errno;
+    ch->watch.deadline = clock_sooner(clock_after(CHANNELS_TRY_MS), ch->until);
     loop_add(ch->of->link.loop, &ch->watch);
     channels__watch(ch);
     return 0;
@@ -292,13 +315,21 @@ static void channels__begin(Channel *ch)
         channels__fail(ch, FRAME_AT_CONNECT, ch->six ? ECONNREFUSED : sys);
 }
 
-/* False: it is gone, or tried anew. */
-static bool channels__connected(Channel *ch)
+/* False: it is gone, or tried anew: a service with a full queue is silent, and
+ * the kernel would ask again after a second, and then after two. */
+static bool channels__connected(Channel *ch, bool silent)
 {
-    int       sys = 0;
+    int       sys = ETIMEDOUT;
     socklen_t n = sizeof sys;
 
-    getsockopt(ch->fd, SOL_SOCKET, SO_ERROR, &sys, &n);
+    if (silent && !clock_passed(ch->until)) {
+        channels__close(ch, false);
+        ch->six = false;
+        channels__begin(ch);
+        return false;
+    }
+    if (!silent)
+        getsockopt(ch->fd, SOL_SOCKET, SO_ERROR, &sys, &n);
     if (sys == ECONNREFUSED && !ch->six) {
         channels__close(ch, false);
         ch->six = true;
@@ -309,9 +340,45 @@ static bool channels__connected(Channel *ch)
         channels__fail(ch, FRAME_AT_CONNECT, ch->six ? ECONNREFUSED : sys);
         return false;
     }
+    channels__settled(ch);
     ch->connected = true;
+    ch->watch.deadline = DEADLINE_NONE;
     channels__tell(ch, FRAME_STARTED);
     return true;
+}
+
+/* A port's connections are made one after the other. Many at once to a service
+ * with a short queue make the kernel fall back to cookies, and then it resets
+ * those that it had called connected. */
+static void channels__turn(LoopWatch *w, short revents)
+{
+    Channels *c = w->owner;
+
+    (void)revents;
+    w->deadline = DEADLINE_NONE;
+    for (Channel **at = &c->pending; *at;) {
+        Channel *ch = *at, *busy = c->turns;
+        while (busy && busy->port != ch->port)
+            busy = busy->next;
+        if (busy) {
+            at = &ch->next;
+            continue;
+        }
+        *at = ch->next;
+        ch->next = c->turns;
+        c->turns = ch;
+        channels__begin(ch);
+    }
+}
+
+static void channels__queue(Channel *ch)
+{
+    Channel **at = &ch->of->pending;
+
+    while (*at)
+        at = &(*at)->next;
+    *at = ch;
+    ch->of->tick.deadline = clock_mono_ms();
 }
 
 static void channels__wake(LoopWatch *w, short revents)
@@ -319,7 +386,7 @@ static void channels__wake(LoopWatch *w, short revents)
     Channel  *ch = w->owner;
     Channels *c = ch->of;
 
-    if (!ch->connected && !channels__connected(ch))
+    if (!ch->connected && !channels__connected(ch, !revents))
         return;
     channels__send(ch);
     if (channels__over(ch))
@@ -360,11 +427,12 @@ static bool channels__start(Channels *c, const Frame *f, Err *err)
     }
     c->v[f->channel] = ch = mem_new(sizeof *ch);
     *ch = (Channel){.of = c, .id = f->channel, .port = s.port, .fd = -1, .in = buf_make(2 * FRAME_FORWARD_WINDOW),
+                    .until = clock_after(CHANNELS_CONNECT_MS),
                     .watch = {.fd = -1, .deadline = DEADLINE_NONE, .wake = channels__wake, .owner = ch}};
     if (s.kind != FRAME_FORWARD || !s.port)
         channels__fail(ch, FRAME_AT_START, EINVAL);
     else
-        channels__begin(ch);
+        channels__queue(ch);
     return true;
 }
 
