@@ -83,9 +83,19 @@ static int64_t keeper__turn(Keeper *k)
             ring_rewind(&p->ring);
         next = program_step(p, k->awake);
     } while (p->ring.end != printed || program_done(p) != done);
-    if (done && !k->job.ended)
+    if (done && !k->job.ended) {
         k->job.ended = clock_unix_ms() / 1000;
+        k->ended_at = k->awake;
+    }
     return next;
+}
+
+/* For one without a terminal nobody comes back who is not there soon. */
+static bool keeper__held(const Keeper *k)
+{
+    int64_t from = k->ended_at > k->alone_since ? k->ended_at : k->alone_since;
+
+    return k->awake - k->alone_since < k->hold_ms && (k->program.tty || k->awake - from < LIMIT_CARRY_ENDED_MS);
 }
 
 /* Somebody is here, or may come. */
@@ -97,7 +107,7 @@ static bool keeper__goes_on(const Keeper *k)
         return true;
     if (!p->pid || k->ending || !k->job.id[0])
         return false;
-    return k->job.stays || k->awake - k->alone_since < k->hold_ms;
+    return k->job.stays || keeper__held(k);
 }
 
 static bool keeper__wait(Keeper *k, int64_t next)

@@ -27,6 +27,7 @@ struct Keeper {
     Str       cwd;              /* where commands start; empty: not known */
     uint32_t  pid;              /* the process that the client knows of */
     int64_t   hold_ms;          /* lives so long without a client */
+    int64_t   ended_at;         /* awake, when all of it had ended */
     int64_t   alone_since;      /* 0: it has one */
     bool      ending;           /* SIGTERM came */
 };

@@ -71,6 +71,7 @@
 #define LIMIT_CARRY_FIRST   ((size_t)5 << 20)   /* the client's first bytes, in a variable or a file: a START and a little */
 #define LIMIT_CARRY_WAIT_MS 10000               /* for a connection, a HELLO, a START, each */
 #define LIMIT_CARRY_KILL_MS 2000                /* from HUP or TERM to KILL, and as long again until it is given up */
+#define LIMIT_CARRY_ENDED_MS 5000               /* the end of a held command waits for one who asks for it */
 #define LIMIT_CARRY_STEP_MS 1000                /* a step of the loop counts as no more: a paused sandbox does not age */
 #define LIMIT_CARRY_SIGNALLED_MS 5000           /* a program that ends so soon after a client's signal ended by it */
 #define LIMIT_CARRY_KNOCKS  8                   /* connections that have not shown the token; the oldest makes room */

@@ -39,6 +39,7 @@ typedef struct Carry {
     char                input[CARRY_PLACE_HEX + 2];     /* "@NAME": the file there that holds what a variable cannot */
     bool                input_there;
     Buf                 first;      /* the client's first bytes on this way */
+    size_t              along;      /* so many of them go in the variable, or the file */
     Stream             *stream;
     Buf                 held;       /* what was read of it */
     size_t              looked;     /* of the command's text */
@@ -329,7 +330,7 @@ static size_t carry__env(Carry *k, bool listen, Pair env[static 2], Buf *value)
     if (k->input[0])
         buf_add(value, str_from(k->input));
     else
-        base64_put(value, buf_str(&k->first));
+        base64_put(value, (Str){k->first.p, k->along});
     env[1] = (Pair){STR("ABX_AGENT_INPUT"), buf_str(value)};
     return 2;
 }
@@ -403,11 +404,18 @@ static bool carry__first(Carry *k, CarryWay way, bool deaf)
     return true;
 }
 
+/* Where the client's preamble and HELLO end. */
+static size_t carry__hello_end(const Carry *k)
+{
+    const unsigned char *length = (const unsigned char *)k->first.p + FRAME_PREAMBLE + 4;
+
+    return CARRY_HELLO_END + ((size_t)length[2] << 8 | length[3]);
+}
+
 /* Talk over k->stream. CARRY_CANNOT: this way leads nowhere, and nothing was run. */
 static CarryResult carry__meet(Carry *k, bool noisy, Deadline d)
 {
-    const unsigned char *length = (const unsigned char *)k->first.p + FRAME_PREAMBLE + 4;
-    size_t     hello_end = CARRY_HELLO_END + ((size_t)length[2] << 8 | length[3]);
+    size_t     hello_end = carry__hello_end(k);
     FrameHello hello;
 
     if (!carry__send(k, 0, hello_end, d))
@@ -469,8 +477,32 @@ static CarryResult carry__pipe(Carry *k)
     return r;
 }
 
+/* A PING, to see whether it can be fed, and then the rest of the first bytes. */
+static CarryResult carry__probe(Carry *k)
+{
+    Deadline d = clock_sooner(k->d, clock_after(CARRY_HELLO_MS));
+    Buf      rest = buf_make(k->first.limit);
+
+    buf_add(&rest, (Str){k->first.p + k->along, k->first.n - k->along});
+    buf_clear(&k->first);
+    frame_put_u64(&k->first, FRAME_PING, 0, 0);
+    bool ok = carry__send(k, 0, k->first.n, d) && carry_lines_settle(k->stream, k->p->host.cancel_fd, d, &k->err);
+    CarryResult r = CARRY_FAILED;
+    if (ok) {
+        buf_clear(&k->first);
+        buf_add(&k->first, buf_str(&rest));
+        r = carry__send(k, 0, k->first.n, k->d) ? CARRY_DONE : CARRY_FAILED;
+    } else if (k->err.code == E8004 || (k->err.kind == ERR_TIMEOUT && !clock_passed(k->d))) {
+        k->err.code = E8004;
+        r = CARRY_CANNOT;
+    }
+    buf_free(&rest);
+    return r;
+}
+
 static CarryResult carry__by_lines(Carry *k, bool deaf)
 {
+    bool       probe = !deaf && k->ops->feeds && !k->ops->feeds(k->carrier, false);
     FrameHello hello;
 
     if (deaf && k->rq->input) {
@@ -480,14 +512,15 @@ static CarryResult carry__by_lines(Carry *k, bool deaf)
     }
     if (!carry__first(k, CARRY_LINES, deaf))
         return CARRY_FAILED;
-    if ((k->first.n + 2) / 3 * 4 > CARRY_INPUT_VALUE) {
+    k->along = probe ? carry__hello_end(k) : k->first.n;
+    if ((k->along + 2) / 3 * 4 > CARRY_INPUT_VALUE) {
         k->input[0] = '@';
         k->look = true;
     }
     CarryResult r = carry__start(k, false, &hello);
     if (r == CARRY_DONE && !deaf)
         carry_lines_feed(k->stream, hello.pid);
-    return r;
+    return r == CARRY_DONE && probe ? carry__probe(k) : r;
 }
 
 static CarryResult carry__ways(Carry *k, Carried *out)

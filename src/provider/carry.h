@@ -41,10 +41,10 @@ typedef struct CarrierOps {
      * ends with the command; closing it ends the command. NULL: it cannot. */
     bool (*pipe)(Carrier *c, Str line, Stream **out, Deadline d, Err *err);
     /* To the standard input of what `line` became; pid is what that says of itself. STEP_DONE: taken.
-     * STEP_MORE: what was given before is still on its way. NULL: it cannot. */
+     * STEP_MORE: what was given before is still on its way. Nothing: was that taken? NULL: it cannot. */
     Step (*feed)(Carrier *c, ExecCall *x, uint32_t pid, Str bytes, Err *err);
     size_t feed_bytes;              /* the most that `feed` should be given at once */
-    /* Will `feed` work here? `wanted`: there is no doing without, so it should be tried. NULL: it will. */
+    /* Will `feed` work here? `wanted`: it is worth trying, before anything is run. NULL: it will. */
     bool (*feeds)(const Carrier *c, bool wanted);
 } CarrierOps;
 

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/poll.h"
 
 typedef struct CarryLines {
     Stream    base;
@@ -154,6 +155,25 @@ Stream *carry_lines_make(Carrier *carrier, ExecCall *call, const char tag[static
 void carry_lines_feed(Stream *s, uint32_t pid)
 {
     carry_lines__of(s)->pid = pid;
+}
+
+bool carry_lines_settle(Stream *stream, int cancel_fd, Deadline d, Err *err)
+{
+    CarryLines *s = carry_lines__of(stream);
+    Step        step;
+
+    for (;;) {
+        step = carry_lines__flush(s, err);
+        if (step == STEP_DONE)
+            step = s->carrier->ops->feed(s->carrier, s->call, s->pid, (Str){0}, err);
+        if (step != STEP_MORE)
+            return step == STEP_DONE;
+        StreamWant w = s->call->ops->want(s->call);
+        if (w.fd >= 0 && !poll_one(w.fd, w.events, cancel_fd, d, err))
+            return false;
+        if (clock_passed(d))
+            return err_set(err, ERR_TIMEOUT, E5000, "what was fed to it was not answered");
+    }
 }
 
 Str carry_lines_text(const Stream *s)

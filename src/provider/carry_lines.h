@@ -27,6 +27,9 @@ ABX_FN Stream *carry_lines_make(Carrier *carrier, ExecCall *call, const char tag
 /* Its standard input is that of this process: without it nothing can be written. */
 ABX_FN void carry_lines_feed(Stream *s, uint32_t pid);
 
+/* Until what was written has been answered. False: it was refused (E8004), or not answered by d. */
+ABX_FN bool carry_lines_settle(Stream *s, int cancel_fd, Deadline d, Err *err) ABX_CHECK;
+
 ABX_FN Str carry_lines_text(const Stream *s);           /* what it printed so far, until the first line that carried bytes */
 ABX_FN Str carry_lines_said(const Stream *s);           /* the beginning of its standard error */
 ABX_FN const ExecEvent *carry_lines_end(const Stream *s);       /* how it ended; NULL: it runs */

@@ -148,6 +148,8 @@ static Step epp_carrier__feed(Carrier *carrier, ExecCall *x, uint32_t pid, Str b
         if (step != STEP_DONE)
             return step;
     }
+    if (!bytes.n)
+        return STEP_DONE;
     if (c->target == EPP_CARRIER_UNKNOWN)
         epp_carrier__find(c, x, pid);
     JsonOut *w = epp_plugin_begin(c->plugin, "process.stdin", str_from(c->sandbox));

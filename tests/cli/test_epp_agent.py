@@ -107,6 +107,8 @@ def answer(m):
             log("signal %d" % p["signal"])
             os.killpg(child.pid, p["signal"])
             return {}
+        if mode == "refuses":
+            raise ValueError("standard input is closed")
         log("stdin %d" % len(p["data"]))
         if mode == "slow stdin":
             time.sleep(0.2)
@@ -205,6 +207,18 @@ def test_input_without_process_manage(foreign):
     assert ran.status == 125 and b"E8004" in ran.err, ran
     ran = foreign("plain", "sb-1", HARD)
     assert (ran.status, ran.out) == (7, b"\n\n a\r\0\xff\xc3"), ran
+
+
+@pytest.mark.parametrize("mode", ["unknown", "refuses", "never"])
+def test_an_idle_pipe_that_nobody_asked_for(foreign, mode):
+    """As with the backend's own calls: the command runs, without input. It runs once."""
+    read, write = os.pipe()
+    seconds = 24 if mode == "never" else 6
+    ran = foreign(mode, "sb-1", f"echo run >>{foreign.data}/runs; sleep {seconds}; {HARD}", stdin=read, input=None)
+    assert (ran.status, ran.out) == (7, b"\n\n a\r\0\xff\xc3"), ran
+    assert (foreign.data / "runs").read_text() == "run\n"
+    os.close(write)
+    os.close(read)
 
 
 def test_a_plugin_that_never_answers_what_is_fed(foreign):
