@@ -11,10 +11,16 @@ void base_bug(const char *file, int line, const char *what)
 }
 
 static void (*base__last)(void);
+static int base__status = 1;
 
 void base_at_no_memory(void (*f)(void))
 {
     base__last = f;
+}
+
+void base_fail_with(int status)
+{
+    base__status = status;
 }
 
 void base_no_memory(void)
@@ -24,6 +30,6 @@ void base_no_memory(void)
     if (base__last)
         base__last();
     if (write(2, line, sizeof line - 1) < 0)
-        _exit(1);       /* nothing left to say it with */
-    _exit(1);
+        _exit(base__status);    /* nothing left to say it with */
+    _exit(base__status);
 }

@@ -57,11 +57,14 @@ typedef enum Step { STEP_ERR = -1, STEP_MORE = 0, STEP_DONE = 1 } Step;
 #define BUG(what) base_bug(__FILE__, __LINE__, what)
 ABX_FN ABX_NORETURN void base_bug(const char *file, int line, const char *what);
 
-/* No memory left: one line on stderr, then exit status 1. The one way in which
+/* No memory left: one line on stderr, then exit status 1, or base_fail_with()'s. The one way in which
  * the library ends its process. */
 ABX_FN ABX_NORETURN void base_no_memory(void);
 
 /* `f` is called before that; it may do what a signal handler may. */
 ABX_FN void base_at_no_memory(void (*f)(void));
+
+/* The exit status then: where 1 would be taken for somebody else's. */
+ABX_FN void base_fail_with(int status);
 
 #endif

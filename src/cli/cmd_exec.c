@@ -179,7 +179,7 @@ int cmd_exec_run(Run *r)
     }
     if (!cmd_exec_console(r, &o, args_value(r->args, "detach-keys"), &c, &err))
         return run_fail_own(r, &err);
-    r->passes = !r->out.json;
+    run_pass(r, !r->out.json);
     if ((r->out.json || detach) && !run_can_print(&e))
         return run_fail(r, &e);
     abx_sandbox *box = run_attach(r, &e);
@@ -207,7 +207,7 @@ int cmd_exec_stream(Run *r)
     }
     if (!cmd_exec_named(&o, &err))
         return run_fail_own(r, &err);
-    r->passes = !r->out.json;
+    run_pass(r, !r->out.json);
     if (r->out.json && !run_can_print(&e))
         return run_fail(r, &e);
     abx_sandbox *box = run_attach(r, &e);

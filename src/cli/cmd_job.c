@@ -153,7 +153,7 @@ int cmd_job_logs(Run *r)
 
 int cmd_job_wait(Run *r)
 {
-    r->passes = !r->out.json;
+    run_pass(r, !r->out.json);
     return cmd_job__look(r, shape_result(r), (FollowJob){.silent = true}, true);
 }
 

@@ -82,7 +82,7 @@ int cmd_run_once(Run *r)
     if (!cmd_exec_options(r, 0, &o, &err) || !cmd_exec_named(&o, &err) || !cmd_run__create(r, o.timeout_ms, &create, &err) ||
         !cmd_exec_console(r, &o, "none", &c, &err))
         return run_fail_own(r, &err);
-    r->passes = !r->out.json;
+    run_pass(r, !r->out.json);
     if (r->out.json && !run_can_print(&e))
         return run_fail(r, &e);
     return cmd_run__in(r, &create, &o, &c);

@@ -34,7 +34,7 @@ int cmd_shell_open(Run *r)
     abx_error e;
     Err       err;
 
-    r->passes = true;
+    run_pass(r, true);
     if (!cmd_shell__options(r, &o, &err) || !console_options(&c, &o, args_value(r->args, "detach-keys"), &err))
         return run_fail_own(r, &err);
     c.box = run_attach(r, &e);
@@ -86,7 +86,7 @@ int cmd_shell_attach(Run *r)
     abx_error e;
     Err       err;
 
-    r->passes = true;
+    run_pass(r, true);
     if (!console_options(&c, &size, args_value(r->args, "detach-keys"), &err))
         return run_fail_own(r, &err);
     c.box = run_attach(r, &e);

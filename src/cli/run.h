@@ -34,6 +34,9 @@ ABX_FN int run_signal(Run *r);
  * it, and a second signal ends abx at once. */
 ABX_FN void run_release(Run *r);
 
+/* Sets r->passes: the status is the command's, and running out of memory is none of its. */
+ABX_FN void run_pass(Run *r, bool passes);
+
 /* What the global options say, for the functions that take no session. */
 ABX_FN bool run_options(Run *r, abx_options *o, Err *err) ABX_CHECK;
 

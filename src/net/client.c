@@ -116,6 +116,16 @@ static void client__say_field(const Client *c, char mark, Str name, Str value)
     client__say(c, "%c %.*s: %.*s", mark, STR_ARG(name), STR_ARG(shown ? value : STR("***")));
 }
 
+/* What a WebSocket's path ends with may be a token. */
+static void client__say_request(const Client *c, const ClientRequest *r)
+{
+    Str path = r->url.path;
+
+    while (r->websocket && path.n && path.p[path.n - 1] != '/')
+        path.n--;
+    client__say(c, "> %s %.*s%s%s", r->method, STR_ARG(path), path.n < r->url.path.n ? "***" : "", r->url.query.p ? "?***" : "");
+}
+
 static void client__say_head(const Client *c, const HttpHead *head)
 {
     if (!c->trace)
@@ -258,7 +268,7 @@ static bool client__head(Exchange *x, const ClientRequest *r, Err *err)
     ok = !target.over || err_set(err, ERR_LIMIT, E8002, "the path of the request is longer than %zu bytes", target.limit);
     ok = ok && http_put_request_line(&x->out, str_from(r->method), buf_str(&target), err);
     if (ok)         /* a query may hold a signature */
-        client__say(c, "> %s %.*s%s", r->method, STR_ARG(r->url.path), r->url.query.p ? "?***" : "");
+        client__say_request(c, r);
     ok = ok && client__put(x, STR("Host"), url_authority(&r->url, &a), err) &&
          (!c->agent[0] || client__put(x, STR("User-Agent"), str_from(c->agent), err)) &&
          client__put(x, STR("Accept-Encoding"), STR("identity"), err) && client__put_length(x, r, err) &&

@@ -341,6 +341,14 @@ def test_the_end_is_held_too(box):
     wait_for(lambda: not keepers(box.folder), 7)
 
 
+def test_the_end_of_a_plain_command_is_held_for_seconds(box):
+    """Nobody comes back for it: the keeper does not stay for as long as the command might have run."""
+    t = box.talk(f"sleep 1; echo over > {box.folder}/over", hold_s=600)
+    t.close()
+    wait_for(lambda: (box.folder / "over").exists(), 5)
+    wait_for(lambda: not keepers(box.folder), 9)
+
+
 def test_a_plain_command_can_be_left(box):
     """It becomes a job that only the list knows."""
     t = box.talk("echo up; sleep 0.5; echo down; exit 2", mode="pipe")

@@ -5,6 +5,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -244,3 +245,17 @@ def test_files_with_mistakes(osb, tmp_path, server, text, message):
 def test_a_file_that_is_not_there(osb):
     ran = osb("exec", "x", "--env-file", "nosuch", "true")
     assert ran.status == 2 and b"nosuch" in ran.err
+
+
+@pytest.mark.parametrize("both", ["auto", "never"], indirect=True)
+def test_no_memory_is_no_result_of_the_command(both):
+    ran = both.exec("true", wrap=["sh", "-c", 'ulimit -v 500000; exec "$0" "$@"'], stdin=subprocess.DEVNULL, input=None)
+    assert (ran.status, ran.out, ran.err) == (125, b"", b"abx: out of memory\n")
+    ran = both("--json", "--agent", both.mode, "exec", "box", "true", wrap=["sh", "-c", 'ulimit -v 500000; exec "$0" "$@"'])
+    assert (ran.status, ran.out) == (1, b"")
+
+
+@pytest.mark.parametrize("both", ["auto"], indirect=True)
+def test_the_trace_tells_no_token(both):
+    ran = both("--debug", "exec", "box", "true", stdin=subprocess.DEVNULL, input=None)
+    assert ran.status == 0 and re.search(rb"\nabx: > GET /proxy/\d+/\*\*\*\n", ran.err), ran
