@@ -73,27 +73,93 @@ static size_t element(const unsigned char *p, size_t room)
     return head + n;
 }
 
-/* Take out the signature that a root puts on itself: nobody checks it, for a
- * root is trusted because it is here, and it is the part that does not shrink
- * when it is packed. One zero byte stands for it. Returns the new length. */
-static size_t unsign(unsigned char *der, size_t n)
+/* The contents of the element at p; *n is their length. */
+static const unsigned char *inside(const unsigned char *p, size_t whole, size_t *n)
 {
-    static const unsigned char none[] = {0x03, 0x02, 0x00, 0x00};
-    size_t head = 2 + (der[1] & 0x80 ? der[1] & 0x7f : 0u), at = head;
+    size_t head = 2 + (p[1] & 0x80 ? p[1] & 0x7fu : 0u);
 
-    if (element(der, n) != n)
-        die("something follows a certificate");
-    at += element(der + at, n - at);        /* TBSCertificate */
-    at += element(der + at, n - at);        /* signatureAlgorithm */
-    if (n - at < sizeof none || der[at] != 0x03)
-        die("a certificate without a signature");
-    size_t inside = at - head + sizeof none;
-    if (head != 4 || inside < 0x100)
+    *n = whole - head;
+    return p + head;
+}
+
+/* Writes an element with these contents; returns its length. They may lie at
+ * the place themselves, or behind it. */
+static size_t wrap(unsigned char *out, unsigned char tag, const unsigned char *body, size_t n)
+{
+    size_t head = n < 0x80 ? 2 : n < 0x100 ? 3 : 4;
+
+    if (n > 0xffff)
         die("a certificate of an unexpected length");
-    memcpy(der + at, none, sizeof none);
-    der[2] = (unsigned char)(inside >> 8);
-    der[3] = (unsigned char)inside;
-    return head + inside;
+    memmove(out + head, body, n);
+    out[0] = tag;
+    out[1] = (unsigned char)(head == 2 ? n : 0x80 + head - 2);
+    for (size_t i = 2; i < head; i++)
+        out[i] = (unsigned char)(n >> 8 * (head - 1 - i));
+    return head + n;
+}
+
+/* Of the extensions those stay that say what a certificate may be used for:
+ * basicConstraints, keyUsage, extKeyUsage, nameConstraints, and what is critical. */
+static int stays(const unsigned char *ext, size_t whole)
+{
+    size_t n, id;
+    const unsigned char *p = inside(ext, whole, &n);
+
+    id = element(p, n);
+    int known = id == 5 && !memcmp(p, "\x06\x03\x55\x1d", 4) && (p[4] == 15 || p[4] == 19 || p[4] == 30 || p[4] == 37);
+    return known || (n > id && p[id] == 0x01);
+}
+
+/* [3] EXPLICIT SEQUENCE OF Extension, without those that do not stay. */
+static size_t extensions(unsigned char *out, const unsigned char *p, size_t whole)
+{
+    static unsigned char kept[0x10000];
+    size_t n, list, used = 0;
+
+    p = inside(p, whole, &n);
+    list = element(p, n);
+    p = inside(p, list, &n);
+    for (size_t at = 0, size; at < n; at += size) {
+        size = element(p + at, n - at);
+        if (!stays(p + at, size))
+            continue;
+        memcpy(kept + used, p + at, size);
+        used += size;
+    }
+    return used ? wrap(out, 0xa3, kept, wrap(kept, 0x30, kept, used)) : 0;
+}
+
+/* A root is trusted because it is here. What says nothing about it, and does
+ * not shrink when it is packed, is left out: the signature that it puts on
+ * itself (one zero byte stands for it), its number (1), the hashes of its key,
+ * where to read more. Returns the new length. */
+static size_t reduce(unsigned char *der, size_t whole)
+{
+    static const unsigned char none[] = {0x03, 0x02, 0x00, 0x00}, one[] = {0x02, 0x01, 0x01};
+    static unsigned char out[0x10000];
+    size_t n, tbs, used = 0;
+
+    if (element(der, whole) != whole || whole > 0xf000)
+        die("something follows a certificate, or it is too long");
+    const unsigned char *p = inside(der, whole, &n), *part;
+    tbs = element(p, n);
+    part = inside(p, tbs, &n);
+    for (size_t at = 0, size; at < n; at += size) {
+        size = element(part + at, n - at);
+        if (part[at] == 0xa3) {
+            used += extensions(out + used, part + at, size);
+            continue;
+        }
+        int number = part[at] == 0x02;
+        memcpy(out + used, number ? one : part + at, number ? sizeof one : size);
+        used += number ? sizeof one : size;
+    }
+    used = wrap(out, 0x30, out, used);
+    p += tbs;
+    size_t algorithm = element(p, (size_t)(der + whole - p));
+    memcpy(out + used, p, algorithm);
+    memcpy(out + used + algorithm, none, sizeof none);
+    return wrap(der, 0x30, out, used + algorithm + sizeof none);
 }
 
 /* Every certificate: its length in four bytes, the highest first, then its DER. */
@@ -110,7 +176,7 @@ static size_t read_bundle(unsigned char *raw, int *count)
         size_t der = read_body(raw + n + 4, ROOTS_MAX - n - 4);
         if (der < 4 || raw[n + 4] != 0x30)
             die("a certificate that is not DER");
-        der = unsign(raw + n + 4, der);
+        der = reduce(raw + n + 4, der);
         for (int i = 0; i < 4; i++)
             raw[n + i] = (unsigned char)(der >> (24 - 8 * i));
         n += 4 + der;
