@@ -9,7 +9,7 @@
 #include "base/buf.h"
 
 ABX_FN Str base64_encode(Arena *a, Str bytes);         /* padded, in one line */
-ABX_SET void base64_put(Buf *to, Str bytes);            /* the same, behind what is there */
+ABX_FN void base64_put(Buf *to, Str bytes);            /* the same, behind what is there */
 
 /* Strict: padded to a multiple of four, no white space or line ends, and the
  * bits that no byte uses are zero, so that one content has one spelling. False

@@ -39,10 +39,11 @@ static Step armor__line(Armor *a, Str line, Str *bytes, Err *err)
 
     if (line.n && line.p[line.n - 1] == '\r')
         line.n--;
-    if (!str_cut(&line, ' ', &tag) || !str_eq(tag, str_from(a->tag)))
+    if (!str_cut(&line, ' ', &tag) || !line.p || !str_eq(tag, str_from(a->tag)))
         return STEP_MORE;
     buf_clear(&a->bytes);
-    if (!str_cut(&line, ' ', &seq) || !num_u64(seq, &number) || number != a->seq) {
+    if (!str_cut(&line, ' ', &seq) || !num_u64(seq, &number) || (seq.n > 1 && seq.p[0] == '0') ||
+        number != a->seq) {
         err_set(err, ERR_INPUT, E8020, "the agent's conversation: a line of it is missing or comes twice");
         return STEP_ERR;
     }

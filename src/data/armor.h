@@ -1,10 +1,11 @@
 /* armor.h - bytes as lines of text, for a channel that carries text alone.
  *
  * A line is `TAG SEQ BASE64` and LF: the tag is 32 lower-case hex digits that
- * both sides know, SEQ counts lines from 0, the rest is at most ARMOR_BYTES of
- * what is carried. What is not such a line is passed over: a shell that greets,
- * another program's complaint. A line with the tag and a SEQ that is not the
- * next one is an error, for then a line was lost.
+ * both sides know, SEQ counts lines from 0 and has no leading zeros, the rest
+ * is at most ARMOR_BYTES of what is carried. What is not such a line is passed
+ * over: a shell that greets, another program's complaint, the tag alone. A line
+ * with the tag and a SEQ that is not the next one is an error, for then a line
+ * was lost.
  *
  * Memory: a reader holds one line at most; armor_free().
  */
@@ -24,14 +25,14 @@ typedef struct Armor {
     bool     skipping;          /* in a line that is too long to be one of ours */
 } Armor;
 
-ABX_SET Armor armor_make(const char tag[static ARMOR_TAG + 1]);     /* for one direction */
-ABX_SET void  armor_free(Armor *a);
+ABX_FN Armor armor_make(const char tag[static ARMOR_TAG + 1]);     /* for one direction */
+ABX_FN void  armor_free(Armor *a);
 
 /* Lines that carry `bytes`, each at most `piece` of them (0: ARMOR_BYTES). */
-ABX_SET void armor_put(Armor *a, Buf *to, Str bytes, size_t piece);
+ABX_FN void armor_put(Armor *a, Buf *to, Str bytes, size_t piece);
 
 /* STEP_DONE: *bytes came, good until the next call. STEP_MORE: *in is used up.
  * STEP_ERR: ERR_INPUT, E8020. */
-ABX_SET Step armor_next(Armor *a, Str *in, Str *bytes, Err *err) ABX_CHECK;
+ABX_FN Step armor_next(Armor *a, Str *in, Str *bytes, Err *err) ABX_CHECK;
 
 #endif

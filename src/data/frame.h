@@ -84,22 +84,22 @@ typedef struct FrameReader {
 } FrameReader;
 
 /* The agent's reader takes any run, the client's only its own. */
-ABX_SET FrameReader frame_reader_agent(void);
-ABX_SET FrameReader frame_reader_client(const unsigned char run[static FRAME_RUN], bool noisy);
-ABX_SET void frame_reader_free(FrameReader *r);
+ABX_FN FrameReader frame_reader_agent(void);
+ABX_FN FrameReader frame_reader_client(const unsigned char run[static FRAME_RUN], bool noisy);
+ABX_FN void frame_reader_free(FrameReader *r);
 
 /* STEP_DONE: *f is the next frame. STEP_MORE: *in is used up. STEP_ERR:
  * ERR_INPUT E8020: no preamble, another version or run, a frame that is too long. */
-ABX_SET Step frame_next(FrameReader *r, Str *in, Frame *f, Err *err) ABX_CHECK;
+ABX_FN Step frame_next(FrameReader *r, Str *in, Frame *f, Err *err) ABX_CHECK;
 
 /* ---- writing: each adds whole frames to `to` ---- */
 
-ABX_SET void frame_put_preamble(Buf *to, const unsigned char run[static FRAME_RUN]);
-ABX_SET void frame_put(Buf *to, FrameType type, uint16_t channel, Str payload);      /* at most FRAME_PAYLOAD */
-ABX_SET void frame_put_u64(Buf *to, FrameType type, uint16_t channel, uint64_t v);   /* CREDIT, PING, PONG, REPLAY */
-ABX_SET void frame_head(char head[static FRAME_HEAD], FrameType type, uint16_t channel, size_t length);
+ABX_FN void frame_put_preamble(Buf *to, const unsigned char run[static FRAME_RUN]);
+ABX_FN void frame_put(Buf *to, FrameType type, uint16_t channel, Str payload);      /* at most FRAME_PAYLOAD */
+ABX_FN void frame_put_u64(Buf *to, FrameType type, uint16_t channel, uint64_t v);   /* CREDIT, PING, PONG, REPLAY */
+ABX_FN void frame_head(char head[static FRAME_HEAD], FrameType type, uint16_t channel, size_t length);
 
-ABX_SET bool frame_u64(const Frame *f, uint64_t *v) ABX_CHECK;       /* false, here and below: of another form */
+ABX_FN bool frame_u64(const Frame *f, uint64_t *v) ABX_CHECK;       /* false, here and below: of another form */
 
 typedef struct FrameHello {
     uint32_t features;          /* none are defined */
@@ -108,25 +108,25 @@ typedef struct FrameHello {
     Str      text;              /* of the agent: "linux x86_64 abx 0.1.0" */
 } FrameHello;
 
-ABX_SET void frame_put_hello(Buf *to, const FrameHello *h);          /* the client's */
-ABX_SET void frame_put_agent_hello(Buf *to, const FrameHello *h);
-ABX_SET bool frame_hello(const Frame *f, FrameHello *h) ABX_CHECK;   /* either one */
+ABX_FN void frame_put_hello(Buf *to, const FrameHello *h);          /* the client's */
+ABX_FN void frame_put_agent_hello(Buf *to, const FrameHello *h);
+ABX_FN bool frame_hello(const Frame *f, FrameHello *h) ABX_CHECK;   /* either one */
 
 typedef struct FrameStarted {
     uint32_t pid;               /* leads the process group; 0 for what is no process */
     Str      job;               /* by this name it can be attached to again; empty: it cannot */
 } FrameStarted;
 
-ABX_SET void frame_put_started(Buf *to, uint16_t channel, const FrameStarted *s);
-ABX_SET bool frame_started(const Frame *f, FrameStarted *s) ABX_CHECK;
+ABX_FN void frame_put_started(Buf *to, uint16_t channel, const FrameStarted *s);
+ABX_FN bool frame_started(const Frame *f, FrameStarted *s) ABX_CHECK;
 
 typedef enum FrameTarget { FRAME_TO_GROUP, FRAME_TO_LEADER, FRAME_TO_SESSION } FrameTarget;
 
-ABX_SET void frame_put_signal(Buf *to, int number, FrameTarget target);
-ABX_SET bool frame_signal(const Frame *f, int *number, FrameTarget *target) ABX_CHECK;
+ABX_FN void frame_put_signal(Buf *to, int number, FrameTarget target);
+ABX_FN bool frame_signal(const Frame *f, int *number, FrameTarget *target) ABX_CHECK;
 
-ABX_SET void frame_put_resize(Buf *to, uint16_t cols, uint16_t rows);
-ABX_SET bool frame_resize(const Frame *f, uint16_t *cols, uint16_t *rows) ABX_CHECK;
+ABX_FN void frame_put_resize(Buf *to, uint16_t cols, uint16_t rows);
+ABX_FN bool frame_resize(const Frame *f, uint16_t *cols, uint16_t *rows) ABX_CHECK;
 
 typedef enum FrameEnd { FRAME_ENDED_CODE, FRAME_ENDED_SIGNAL, FRAME_ENDED_TIMEOUT } FrameEnd;
 
@@ -136,8 +136,8 @@ typedef struct FrameExit {
     uint64_t out, err;          /* how many bytes of each were sent, a replay's missing ones included */
 } FrameExit;
 
-ABX_SET void frame_put_exit(Buf *to, const FrameExit *x);
-ABX_SET bool frame_exit(const Frame *f, FrameExit *x) ABX_CHECK;
+ABX_FN void frame_put_exit(Buf *to, const FrameExit *x);
+ABX_FN bool frame_exit(const Frame *f, FrameExit *x) ABX_CHECK;
 
 typedef enum FrameStage {
     FRAME_AT_START,             /* what START asks for is wrong, or of a kind that this agent does not have */
@@ -152,8 +152,8 @@ typedef struct FrameFail {
     Str        text;            /* cut at FRAME_FAIL_TEXT */
 } FrameFail;
 
-ABX_SET void frame_put_fail(Buf *to, uint16_t channel, const FrameFail *x);
-ABX_SET bool frame_fail(const Frame *f, FrameFail *x) ABX_CHECK;
+ABX_FN void frame_put_fail(Buf *to, uint16_t channel, const FrameFail *x);
+ABX_FN bool frame_fail(const Frame *f, FrameFail *x) ABX_CHECK;
 
 /* ---- what to do ---- */
 
@@ -202,10 +202,10 @@ typedef struct FrameStart {
 } FrameStart;
 
 /* All START frames that it takes. False: E8002, more than FRAME_START_BYTES. */
-ABX_SET bool frame_put_start(Buf *to, uint16_t channel, const FrameStart *s, Err *err) ABX_CHECK;
+ABX_FN bool frame_put_start(Buf *to, uint16_t channel, const FrameStart *s, Err *err) ABX_CHECK;
 
 /* From the payloads of all of them, joined; lists are in the arena, text is a
  * view into `all`. False: ERR_INPUT, E8020. */
-ABX_SET bool frame_start(Str all, Arena *a, FrameStart *s, Err *err) ABX_CHECK;
+ABX_FN bool frame_start(Str all, Arena *a, FrameStart *s, Err *err) ABX_CHECK;
 
 #endif

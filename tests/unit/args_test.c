@@ -72,8 +72,9 @@ static void args_test_parse(void **state)
         /* commands */
         {"abx sandbx list", "No such command 'abx sandbx'", "`abx sandbox`"},
         {"abx sandbox lst", "No such command 'abx sandbox lst'", "`abx sandbox list`"},
-        {"abx kill x", "No such command 'abx kill'", "`abx sandbox kill`"},
-        {"abx rm x", "No such command 'abx rm'", "`abx sandbox kill`"},
+        {"abx kill x", "sandbox/kill [x]", ""},
+        {"abx rm x", "sandbox/kill [x]", ""},
+        {"abx install x", "No such command 'abx install'", "`abx provider install`"},
         {"abx versoin", "No such command 'abx versoin'", "`abx version`"},
         {"abx xyzzy", "No such command 'abx xyzzy'", "`abx help`"},
         {"abx \"\"", "No such command 'abx '", ""},

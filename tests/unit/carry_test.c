@@ -617,7 +617,7 @@ static void carry_place_test(void **state)
     assert_int_equal(strlen(name), CARRY_PLACE_HEX);
     assert_non_null(strstr(f.lines.p, "exec ./abx-" ABX_VERSION "-0123456789abcdef agent listen; "));
     assert_non_null(strstr(f.lines.p, " [ABX_AGENT_TOKEN=32]\nd=/tmp/.abx-${EUID:-$(id -u)}; "));
-    char want[300];
+    char want[512];
     snprintf(want, sizeof want, "[ $(wc -c <./%s) -eq %zu ]; then chmod 755 ./%s && mv -f ./%s ./abx-" ABX_VERSION, name,
              sizeof(CarryElf), name, name);
     assert_non_null(strstr(f.lines.p, want));
@@ -685,7 +685,7 @@ static void carry_feed_test(void **state)
 /* A sandbox that prints without end does not hold us, and is not believed. */
 static void carry_noise_test(void **state)
 {
-    static char noise[FRAME_NOISE + 100];
+    static char noise[CARRY_LINES_TEXT + 100];
     CarryStep   steps[] = {DO_LINE(noise, "", DO_RUNS)};
     CarryWays   all = CARRY_ALL;
     CarryFake   f;

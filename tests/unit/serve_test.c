@@ -3,8 +3,8 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "host/manifest.h"
-#include "serve/calls.h"
 #include "serve/export.h"
+#include "serve/running.h"
 #include "serve/wire.h"
 
 /* ---- reading lines ---- */
@@ -131,39 +131,33 @@ static void serve_cut_text_test(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++)
-        assert_int_equal(calls__begun(guard_copy(str_from(cases[i].text))), cases[i].begun);
+        assert_int_equal(running__begun(guard_copy(str_from(cases[i].text))), cases[i].begun);
 }
 
 /* Whatever the pieces: what is sent, put together, is the text. */
 static void serve_output_test(void **state)
 {
     static const char text[] = "h\xc3\xa9\xe4\xb8\x96\xf0\x9f\x98\x80\xff\xe4\xb8x\xf0\x9f";
-    char              want[64], got[256], block[4096];
-    int               fds[2];
+    char              want[64], got[256];
 
     (void)state;
     Arena a = arena_make((size_t)1 << 20);
     Str   clean = utf8_clean(&a, str_from(text));
     snprintf(want, sizeof want, "%.*s", STR_ARG(clean));
     for (size_t piece = 1; piece <= sizeof text; piece++) {
-        Call  call = {.process_id = "p"};
-        Calls c = {.call = &call, .lines = buf_make(4096)};
-        Buf   held = buf_make(4096);
-        Str   rest = str_from(text);
-        assert_int_equal(pipe(fds), 0);
-        c.out = fds[1];
+        Call    call = {.process_id = "p"};
+        CallRun c = {.call = &call, .lines = buf_make(4096)};
+        Running r = {.c = &c, .held = {buf_make(4096), buf_make(4096)}};
+        Str     rest = str_from(text);
         while (rest.n) {
             size_t n = rest.n < piece ? rest.n : piece;
-            buf_add(&held, (Str){rest.p, n});
+            buf_add(&r.held[0], (Str){rest.p, n});
             str_skip(&rest, n);
-            calls__output(&c, false, &held, false);
+            running__output(&r, false, false);
         }
-        calls__output(&c, false, &held, true);
-        close(fds[1]);
-        ssize_t n = read(fds[0], block, sizeof block);
-        close(fds[0]);
+        running__output(&r, false, true);
         got[0] = '\0';
-        Str lines = {block, (size_t)n}, line;
+        Str lines = buf_str(&c.lines), line;
         while (str_cut(&lines, '\n', &line) && line.n) {
             const Json *doc;
             Err         err;
@@ -173,7 +167,8 @@ static void serve_output_test(void **state)
         }
         if (strcmp(got, want) != 0)
             fail_msg("in pieces of %zu: %s", piece, got);
-        buf_free(&held);
+        buf_free(&r.held[0]);
+        buf_free(&r.held[1]);
         buf_free(&c.lines);
     }
     arena_free(&a);
