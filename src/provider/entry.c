@@ -83,7 +83,7 @@ bool entry_run(Execd *x, Str line, const char *what, Str path, Str *out, Arena *
 {
     ExecdRun run = {.line = line};
 
-    if (!execd_run(x, &run, a, d, err))
+    if (!execd_command_run(x, &run, a, d, err))
         return err_wrap(err, "cannot %s %.*s", what, STR_ARG(path));
     *out = run.out;
     return entry__succeeded(&run, what, path, a, err);
@@ -391,7 +391,7 @@ bool entry_move(Lifecycle *l, Str id, Str from, Str to, Deadline d, Err *err)
         Str line = arena_fmt(&a, "[ -e %s ] || [ -L %s ] || exit %d; [ ! -d %s ] || exit %d; mkdir -p -- %s && mv -f -- %s %s",
                              f.p, f.p, ENTRY_MISSING, t.p, ENTRY_IS_FOLDER, entry_quoted(entry_folder(to), &a).p, f.p, t.p);
         ExecdRun run = {.line = line};
-        ok = execd_run(&x, &run, &a, d, err) &&
+        ok = execd_command_run(&x, &run, &a, d, err) &&
              entry__succeeded(&run, "move", run.exit_code == ENTRY_IS_FOLDER ? to : from, &a, err);
     }
     arena_free(&a);

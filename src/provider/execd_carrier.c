@@ -52,7 +52,7 @@ bool execd_carrier_line(Carrier *carrier, Str line, const Pair *env, size_t n, b
     ExecRequest rq = {.env = env, .env_count = n};
 
     (void)input;        /* there is none to be had */
-    return execd_start(&execd_carrier__of(carrier)->daemon, line, &rq, out, d, err);
+    return execd_command_start(&execd_carrier__of(carrier)->daemon, line, &rq, out, d, err);
 }
 
 bool execd_carrier_put(Carrier *carrier, Str path, Source src, Deadline d, Err *err)

@@ -360,15 +360,10 @@ static const ExecOps execd_command__ops = {
 
 /* ---- starting ---- */
 
-bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err)
+static void execd_command__request(Buf *json, Str line, const ExecRequest *rq)
 {
-    /* execve(2) takes no single argument over 128 KiB, and the line is one. */
-    if (line.n >= 131072)
-        return err_set(err, ERR_LIMIT, E8002, "the command is %zu bytes long; the sandbox's shell takes 131071",
-                       line.n);
+    JsonOut w = json_out(json, JSON_COMPACT);
 
-    Buf     json = buf_make(LIMIT_ANSWER);
-    JsonOut w = json_out(&json, JSON_COMPACT);
     json_begin(&w, '{');
     json_key(&w, "command");
     json_put_str(&w, line);
@@ -394,8 +389,13 @@ bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Dead
         json_end(&w, '}');
     }
     json_end(&w, '}');
+}
 
+/* A call with a copy of the daemon's address, for `x` need not live as long. */
+static ExecdCommand *execd_command__make(const Execd *x)
+{
     ExecdCommand *c = mem_new(sizeof *c);
+
     c->base.ops = &execd_command__ops;
     c->own = arena_make(EXECD_COMMAND_ARENA);
     c->event = arena_make(EXECD_COMMAND_ARENA);
@@ -409,12 +409,24 @@ bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Dead
     at.path = arena_str(&c->own, at.path);
     at.query = (Str){0};
     c->daemon = (Execd){.server = x->server, .id = arena_str(&c->own, x->id), .at = {at, {fields, x->at.headers.n}}};
+    return c;
+}
 
-    Str       body = buf_str(&json);
-    Source    source = flow_from_str(&body);
-    ExecdCall call = {.method = "POST", .path = "/command", .body = &source, .type = STR("application/json"),
-                      .what = "run the command", .code = E3000, .deadline = d};
-    bool      ok = !json.over;
+bool execd_command_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err)
+{
+    /* execve(2) takes no single argument over 128 KiB, and the line is one. */
+    if (line.n >= 131072)
+        return err_set(err, ERR_LIMIT, E8002, "the command is %zu bytes long; the sandbox's shell takes 131071",
+                       line.n);
+
+    Buf json = buf_make(LIMIT_ANSWER);
+    execd_command__request(&json, line, rq);
+    ExecdCommand *c = execd_command__make(x);
+    Str           body = buf_str(&json);
+    Source        source = flow_from_str(&body);
+    ExecdCall     call = {.method = "POST", .path = "/command", .body = &source, .type = STR("application/json"),
+                          .what = "run the command", .code = E3000, .deadline = d};
+    bool          ok = !json.over;
     if (!ok)
         err_set(err, ERR_LIMIT, E8002, "the command with its environment is larger than %zu bytes", json.limit);
     /* From before it is sent: seen from here the daemon's own clock starts later,
@@ -461,13 +473,13 @@ static bool execd_command__gather(Execd *x, ExecCall *c, ExecEvent *ev, Buf text
     }
 }
 
-bool execd_run(Execd *x, ExecdRun *run, Arena *a, Deadline d, Err *err)
+bool execd_command_run(Execd *x, ExecdRun *run, Arena *a, Deadline d, Err *err)
 {
     ExecRequest rq = {.timeout_ms = run->timeout_ms};
     ExecEvent   ev;
     ExecCall   *c;
 
-    if (!execd_start(x, run->line, &rq, &c, clock_sooner(d, clock_after(x->server->call_ms)), err))
+    if (!execd_command_start(x, run->line, &rq, &c, clock_sooner(d, clock_after(x->server->call_ms)), err))
         return false;
     Buf  texts[2] = {buf_make(LIMIT_ANSWER), buf_make(EXECD_COMMAND_SAID)};    /* EXEC_OUT, EXEC_ERR */
     bool ok = execd_command__gather(x, c, &ev, texts, d, err);

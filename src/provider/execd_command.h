@@ -8,7 +8,7 @@
 
 /* Start a command: `line` is for the daemon's shell. The call is independent of
  * the Execd and its arena. */
-ABX_FN bool execd_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err);
+ABX_FN bool execd_command_start(Execd *x, Str line, const ExecRequest *rq, ExecCall **out, Deadline d, Err *err);
 /* A command of ours, run to its end. */
 typedef struct ExecdRun {
     Str     line;           /* for the daemon's shell */
@@ -20,6 +20,6 @@ typedef struct ExecdRun {
 } ExecdRun;
 
 /* False: the result is unknown. ERR_LIMIT: it printed more than LIMIT_ANSWER. */
-ABX_FN bool execd_run(Execd *x, ExecdRun *run, Arena *a, Deadline d, Err *err);
+ABX_FN bool execd_command_run(Execd *x, ExecdRun *run, Arena *a, Deadline d, Err *err);
 
 #endif

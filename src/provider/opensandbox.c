@@ -339,7 +339,7 @@ static bool opensandbox__exec(Provider *p, Str id, const ExecRequest *rq, ExecCa
 
     if (cwd_done)
         use.cwd = (Str){0};
-    bool ok = execd_find(opensandbox__server(p), id, E3000, &a, &x, d, err) && execd_start(&x, line, &use, out, d, err);
+    bool ok = execd_find(opensandbox__server(p), id, E3000, &a, &x, d, err) && execd_command_start(&x, line, &use, out, d, err);
     arena_free(&a);
     return ok;
 }

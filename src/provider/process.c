@@ -16,7 +16,7 @@ enum {
 
 static bool process__run(Execd *x, ExecdRun *run, const char *what, Arena *a, Deadline d, Err *err)
 {
-    if (!execd_run(x, run, a, d, err))
+    if (!execd_command_run(x, run, a, d, err))
         return err_wrap(err, "cannot %s", what);
     if (run->exit_code == 0)
         return true;

@@ -57,7 +57,7 @@ static bool execd__test_run(Script *script, Buf *got)
     buf_clear(got);
     l.http = client_make(&(ClientOptions){.dial = script_dial, .dial_ctx = &dial, .cancel_fd = -1, .agent = STR("abx")});
     assert_true(url_parse(STR("http://127.0.0.1:1/proxy/44772"), &a, &x.at.url, &err));
-    bool ok = execd_start(&x, STR("true"), &rq, &call, clock_after(10000), &err);
+    bool ok = execd_command_start(&x, STR("true"), &rq, &call, clock_after(10000), &err);
     while (ok && !result) {
         step = call->ops->next(call, &ev, &err);
         if (step == STEP_MORE)
