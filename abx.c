@@ -189,6 +189,7 @@
 #include "serve/call.c"
 #include "serve/running.c"
 #include "serve/calls.c"
+#include "serve/asks.c"
 #include "serve/serve.c"
 #include "serve/kit.c"
 /* cli: words in, words out */

@@ -8,6 +8,7 @@
 #include "os/clock.h"
 #include "os/env.h"
 #include "os/poll.h"
+#include "serve/asks.h"
 #include "serve/calls.h"
 #include "serve/export.h"
 #include "serve/wire.h"
@@ -22,13 +23,6 @@
 
 #define SERVE_NAME "abx-"       /* what the process ids of exec.start begin with; a number follows */
 
-/* A request about a command that runs, which the command's call will answer. */
-typedef struct ServeAsked ServeAsked;
-struct ServeAsked {
-    ServeAsked *next;
-    char       *id;             /* as JSON text */
-};
-
 /* A call that runs. */
 typedef struct ServeJob {
     pid_t      pid;             /* 0: the place is free */
@@ -40,9 +34,7 @@ typedef struct ServeJob {
     uint64_t   told;            /* sandbox.create: how many bytes must be out for the host to know; 0: not yet */
     char       name[32];        /* exec.start, pty.open: the process id; else "" */
     char       process[16];     /* its number in the sandbox; "": not known yet */
-    int        ask;             /* and what is asked of it goes here; -1: nobody listens any more */
-    Buf        asks;            /* as soon as it takes it */
-    ServeAsked *asked;
+    Asks       asks;            /* and what is asked of it */
     bool       pty;
     bool       create;
     bool       answered;
@@ -255,8 +247,8 @@ static void serve__become(Serve *s, const ServeJob *self, const Call *call, int 
             close(s->jobs[i].out);
             if (s->jobs[i].cancel >= 0)
                 close(s->jobs[i].cancel);
-            if (s->jobs[i].ask >= 0)
-                close(s->jobs[i].ask);
+            if (s->jobs[i].asks.fd >= 0)
+                close(s->jobs[i].asks.fd);
         }
     if (null >= 0) {
         dup2(null, s->in);
@@ -287,7 +279,7 @@ static bool serve__start(Serve *s, ServeJob *j, Call *call, Str sandbox)
     pid_t pid = -1;
 
     if (serve__pipes(out, cancel, ask, command)) {
-        *j = (ServeJob){.out = out[0], .cancel = cancel[1], .ask = ask[1], .pty = pty,
+        *j = (ServeJob){.out = out[0], .cancel = cancel[1], .pty = pty,
                         .create = str_eq(call->method, STR("sandbox.create"))};
         if (command) {
             snprintf(j->name, sizeof j->name, SERVE_NAME "%llu", (unsigned long long)++s->names);
@@ -313,7 +305,7 @@ static bool serve__start(Serve *s, ServeJob *j, Call *call, Str sandbox)
     j->pid = pid;
     j->sandbox = mem_str(sandbox);
     j->lines = wire_reader(LIMIT_SERVE_LINE + 64);
-    j->asks = buf_make(LIMIT_SERVE_REQUEST);
+    j->asks = asks_make(ask[1]);
     j->id = call->id.n ? mem_str(call->id) : NULL;
     return true;
 }
@@ -338,83 +330,16 @@ static ServeJob *serve__meant(Serve *s, const Call *call, Str sandbox)
     return NULL;
 }
 
-static void serve__ask(Serve *s, ServeJob *j, Str id, Str line)
-{
-    ServeAsked **end = &j->asked, *asked = mem_new(sizeof *asked);
-    size_t       n = 0;
-
-    for (; *end; end = &(*end)->next)
-        n++;
-    if (n == LIMIT_SERVE_HELD || id.n + line.n + 2 > LIMIT_SERVE_REQUEST - j->asks.n) {
-        mem_free(asked);
-        serve__error(s, id, WIRE_FAILED, "too many calls wait already");
-        return;
-    }
-    *asked = (ServeAsked){.id = mem_str(id)};
-    *end = asked;
-    buf_add(&j->asks, id);
-    buf_addc(&j->asks, '\t');
-    buf_add(&j->asks, line);
-    buf_addc(&j->asks, '\n');
-}
-
-/* Hand on what it takes. */
-static void serve__hand_on(ServeJob *j)
-{
-    Str rest = buf_str(&j->asks);
-
-    while (rest.n) {
-        ssize_t n = write(j->ask, rest.p, rest.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            break;
-        if (n < 0) {            /* it has ended, which is seen elsewhere */
-            close(j->ask);
-            j->ask = -1;
-            rest.n = 0;
-            break;
-        }
-        str_skip(&rest, (size_t)n);
-    }
-    buf_drop(&j->asks, j->asks.n - rest.n);
-}
-
-/* Forget one request, or all; false: there is none of that id. */
-static bool serve__answered(ServeJob *j, Str id)
-{
-    for (ServeAsked **at = &j->asked; *at; at = &(*at)->next) {
-        ServeAsked *asked = *at;
-        if (!str_eq(str_from(asked->id), id))
-            continue;
-        *at = asked->next;
-        mem_free(asked->id);
-        mem_free(asked);
-        return true;
-    }
-    return false;
-}
-
-/* May a command be meant by such a request? */
-static bool serve__asks(Str method)
-{
-    static const char *const methods[] = {"process.stdin", "process.signal", "pty.write", "pty.resize", "pty.close"};
-
-    for (size_t i = 0; i < COUNT_OF(methods); i++)
-        if (str_eq(method, str_from(methods[i])))
-            return true;
-    return false;
-}
-
 static bool serve__about_command(Serve *s, const Call *call, Str sandbox, Str line)
 {
-    bool      known = serve__asks(call->method), pty = str_starts(call->method, STR("pty."));
+    bool      known = asks_known(call->method), pty = str_starts(call->method, STR("pty."));
     Str       name = json_str(json_get(call->params, pty ? "process_id" : "pid")), number = name;
     uint64_t  n;
     ServeJob *j = known ? serve__meant(s, call, sandbox) : NULL;
 
     if (j) {
-        serve__ask(s, j, call->id, line);
+        if (!asks_add(&j->asks, call->id, line))
+            serve__error(s, call->id, WIRE_FAILED, "too many calls wait already");
         return true;
     }
     if (!known || (!pty && !str_starts(name, STR(SERVE_NAME))))
@@ -489,11 +414,8 @@ static void serve__cancel(Serve *s, Str id)
         ServeJob *j = &s->jobs[i];
         if (j->pid && !j->answered && str_eq(str_from(j->id), id))
             serve__signal_job(j, "c");
-        for (const ServeAsked *asked = j->asked; asked; asked = asked->next)
-            if (str_eq(str_from(asked->id), id) && id.n + 2 <= LIMIT_SERVE_REQUEST - j->asks.n) {
-                buf_add(&j->asks, id);
-                buf_add(&j->asks, STR("\t\n"));
-            }
+        if (j->pid)
+            asks_cancel(&j->asks, id);
     }
 }
 
@@ -551,7 +473,7 @@ static void serve__request(Serve *s, const Json *doc, Str line, Arena *a)
         json_end(&w.json, '}');
         if (wire_end(&w))
             serve__leave(s);
-    } else if (!calls_known(call.method) && !serve__asks(call.method)) {
+    } else if (!calls_known(call.method) && !asks_known(call.method)) {
         serve__error(s, call.id, WIRE_NO_METHOD, "there is no such method");
     } else if (!s->ready) {
         serve__error(s, call.id, WIRE_INVALID, "initialize has to come first");
@@ -605,7 +527,7 @@ static void serve__said(Serve *s, ServeJob *j, Str line)
         snprintf(j->process, sizeof j->process, "%.*s", STR_ARG(line));
     } else if (str_starts(line, STR("!did "))) {
         str_skip(&line, 5);
-        serve__answered(j, line);
+        asks_answered(&j->asks, line);
     } else if (str_eq(line, STR("!end"))) {
         j->ended = true;
     } else {
@@ -622,8 +544,8 @@ static void serve__broke(Serve *s, const ServeJob *j)
 {
     Str id = str_from(j->id);
 
-    for (const ServeAsked *asked = j->asked; asked; asked = asked->next)
-        serve__error(s, str_from(asked->id), WIRE_NOT_FOUND, "the command has ended");
+    for (const Ask *ask = j->asks.first; ask; ask = ask->next)
+        serve__error(s, str_from(ask->id), WIRE_NOT_FOUND, "the command has ended");
 
     if (!j->answered) {
         serve__error(s, id, WIRE_FAILED, "the call broke off: its result is unknown");
@@ -649,11 +571,7 @@ static void serve__reap(Serve *s, ServeJob *j)
     close(j->out);
     if (j->cancel >= 0)
         close(j->cancel);
-    if (j->ask >= 0)
-        close(j->ask);
-    while (j->asked && serve__answered(j, str_from(j->asked->id)))
-        continue;
-    buf_free(&j->asks);
+    asks_free(&j->asks);
     wire_free(&j->lines);
     mem_free(j->id);
     mem_free(j->sandbox);
@@ -748,7 +666,7 @@ static bool serve__turn(Serve *s, Deadline d, Err *err)
         const ServeJob *j = &s->jobs[i];
         bool            heard = j->pid && (serve__unread(s) < LIMIT_SERVE_BACKLOG || s->broken);
         fds[JOBS + i] = (struct pollfd){.fd = heard ? j->out : -1, .events = POLLIN};
-        fds[ASKS + i] = (struct pollfd){.fd = j->pid && j->asks.n ? j->ask : -1, .events = POLLOUT};
+        fds[ASKS + i] = (struct pollfd){.fd = j->pid && j->asks.to.n ? j->asks.fd : -1, .events = POLLOUT};
     }
     if (!poll_wait(fds, ALL, -1, d, err))
         return false;
@@ -760,8 +678,8 @@ static bool serve__turn(Serve *s, Deadline d, Err *err)
         serve__read(s);
     for (size_t i = 0; i < COUNT_OF(s->jobs); i++) {
         ServeJob *j = &s->jobs[i];
-        if (fds[ASKS + i].revents && j->pid && j->ask == fds[ASKS + i].fd)
-            serve__hand_on(j);
+        if (fds[ASKS + i].revents && j->pid && j->asks.fd == fds[ASKS + i].fd)
+            asks_hand_on(&j->asks);
         if (fds[JOBS + i].revents && j->pid && j->out == fds[JOBS + i].fd)
             serve__hear(s, j);
     }
