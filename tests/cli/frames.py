@@ -14,7 +14,9 @@ import subprocess
 import time
 from types import SimpleNamespace
 
-from agent import PATH, alive
+import pytest
+
+from agent import PATH, alive, wait_for
 from conftest import BINARY
 
 HELLO, START, DATA, EOF, SIGNAL, RESIZE, CREDIT, ACK, PING, DETACH, KILL = range(1, 12)
@@ -448,3 +450,20 @@ def marked(mark):
 def mark(tmp_path):
     """A number of seconds that is nobody else's."""
     return f"3{os.getpid() % 10000:04}.{abs(hash(str(tmp_path))) % 100000:05}"
+
+
+# --- for the tests ---
+
+@pytest.fixture
+def helper(tmp_path):
+    """Makes helpers, and looks that none is left."""
+    made = []
+
+    def make(mode="listen", **more):
+        made.append(Helper(mode, tmp_path, **more))
+        return made[-1]
+
+    yield make
+    for h in made:
+        h.close()
+    wait_for(lambda: not keepers(tmp_path), 20)

@@ -10,24 +10,9 @@ import pytest
 
 from agent import wait_for
 from frames import (BY_SIGNAL, CODE, DATA, EOF, GROUP, INPUT, KILL, LEADER, NO_ACK, SIGNAL, STARTED, TIMEOUT, Helper, frame, hello,
-                    keepers, mark, marked, preamble, run, start)
+                    helper, keepers, mark, marked, preamble, run, start)
 
 MODES = ["pipe", "lines", "listen"]
-
-
-@pytest.fixture
-def helper(tmp_path):
-    """Makes helpers, and looks that none is left."""
-    made = []
-
-    def make(mode="listen", **more):
-        made.append(Helper(mode, tmp_path, **more))
-        return made[-1]
-
-    yield make
-    for h in made:
-        h.close()
-    wait_for(lambda: not keepers(tmp_path), 20)
 
 
 def send_signal(t, number, to=GROUP):

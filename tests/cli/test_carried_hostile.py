@@ -11,21 +11,7 @@ import pytest
 from agent import read_all, wait_for
 from frames import (ACK, AGENT_HELLO, AT_START, CODE, CREDIT, DATA, DETACH, EOF, FORWARD, HELLO, INPUT, INPUT_WINDOW, KILL,
                     MORE, OUT, PING, PONG, PTY, RESIZE, SIGNAL, SKIP, START, STARTED, Cut, Helper, Talk, WebSocket, frame,
-                    hello, keepers, mark, marked, preamble, start, start_payload)
-
-
-@pytest.fixture
-def helper(tmp_path):
-    made = []
-
-    def make(mode="listen", **more):
-        made.append(Helper(mode, tmp_path, **more))
-        return made[-1]
-
-    yield make
-    for h in made:
-        h.close()
-    wait_for(lambda: not keepers(tmp_path), 12)
+                    hello, helper, keepers, mark, marked, preamble, start, start_payload)
 
 
 def running(h, line="echo ready; cat", **more):

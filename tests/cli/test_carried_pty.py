@@ -10,23 +10,9 @@ import time
 import pytest
 
 from agent import NOBODY, wait_for
-from frames import BY_SIGNAL, CODE, DATA, EOF, KILL, PTY, RESIZE, SESSION, SIGNAL, Helper, frame, keepers, mark, marked, run
+from frames import BY_SIGNAL, CODE, DATA, EOF, KILL, PTY, RESIZE, SESSION, SIGNAL, frame, helper, mark, marked, run
 
 MODES = ["pipe", "lines", "listen"]
-
-
-@pytest.fixture
-def helper(tmp_path):
-    made = []
-
-    def make(mode="listen", **more):
-        made.append(Helper(mode, tmp_path, **more))
-        return made[-1]
-
-    yield make
-    for h in made:
-        h.close()
-    wait_for(lambda: not keepers(tmp_path), 10)
 
 
 def typed(t, text):

@@ -12,34 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from agent import Agent
 from conftest import BINARY, Program
 from plugin import Host
-from test_serve import Real, group
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    agent = Agent(tmp_path_factory.mktemp("daemon"))
-    yield agent
-    agent.close()
-
-
-@pytest.fixture
-def server(daemon):
-    with Real() as made:
-        made.daemon = daemon
-        made.box("box-1")
-        yield made
-
-
-@pytest.fixture
-def host(server):
-    made = Host(BINARY, server)
-    yield made
-    if made.process.poll() is None:
-        made.process.kill()
-    made.wait()
+from test_serve import daemon, group, host, server
 
 
 def alive(pid):

@@ -1,56 +1,16 @@
 /* A server that answers anything, in pieces of any size: two exchanges on what
  * may be the same connection, each read to its end or its failure. */
-#include "base/mem.h"
+#include "fuzz_stream.h"
 #include "net/client.h"
-
-typedef struct FuzzStream {
-    Stream stream;
-    Str    left;
-    size_t piece;
-} FuzzStream;
-
-static Step fuzz_client__read(Stream *s, char *p, size_t cap, size_t *n, Err *err)
-{
-    FuzzStream *f = (FuzzStream *)s;
-
-    (void)err;
-    *n = f->left.n < cap ? f->left.n : cap;
-    if (*n > f->piece)
-        *n = f->piece;
-    memcpy(p, f->left.p ? f->left.p : "", *n);
-    str_skip(&f->left, *n);
-    return STEP_DONE;
-}
-
-static Step fuzz_client__write(Stream *s, const char *p, size_t len, size_t *n, Err *err)
-{
-    (void)s, (void)p, (void)err;
-    *n = len;
-    return STEP_DONE;
-}
-
-static StreamWant fuzz_client__want(const Stream *s, StreamSide side)
-{
-    (void)s, (void)side;
-    return (StreamWant){.fd = -1};
-}
-
-static void fuzz_client__close(Stream *s)
-{
-    mem_free(s);
-}
 
 static bool fuzz_client__dial(void *ctx, const Url *url, int cancel_fd, Deadline deadline, Stream **out, Err *err)
 {
-    static const StreamOps ops = {fuzz_client__read, fuzz_client__write, fuzz_client__want, fuzz_client__close};
-    Str        *data = ctx;
-    FuzzStream *f = mem_new(sizeof *f);
+    Str    data = *(Str *)ctx;
+    size_t piece = data.n ? (unsigned char)data.p[0] % 64 + 1 : 1;
 
     (void)url, (void)cancel_fd, (void)deadline, (void)err;
-    *f = (FuzzStream){{&ops}, *data, data->n ? (unsigned char)data->p[0] % 64 + 1 : 1};
-    if (data->n)
-        str_skip(&f->left, 1);
-    *out = &f->stream;
+    str_skip(&data, data.n ? 1 : 0);
+    *out = fuzz_stream(data, piece);
     return true;
 }
 

@@ -1,45 +1,8 @@
 /* An agent that says anything, in pieces of any size: a command, a job that is
  * come back to, forwarded connections. No result may be told whose totals are
  * not what came. */
-#include "base/mem.h"
+#include "fuzz_stream.h"
 #include "provider/talk.h"
-
-typedef struct FuzzStream {
-    Stream stream;
-    Str    left;
-    size_t piece;
-} FuzzStream;
-
-static Step fuzz_talk__read(Stream *s, char *p, size_t cap, size_t *n, Err *err)
-{
-    FuzzStream *f = (FuzzStream *)s;
-
-    (void)err;
-    *n = f->left.n < cap ? f->left.n : cap;
-    if (*n > f->piece)
-        *n = f->piece;
-    memcpy(p, f->left.p ? f->left.p : "", *n);
-    str_skip(&f->left, *n);
-    return STEP_DONE;
-}
-
-static Step fuzz_talk__write(Stream *s, const char *p, size_t len, size_t *n, Err *err)
-{
-    (void)s, (void)p, (void)err;
-    *n = len;
-    return STEP_DONE;
-}
-
-static StreamWant fuzz_talk__want(const Stream *s, StreamSide side)
-{
-    (void)s, (void)side;
-    return (StreamWant){.fd = -1};
-}
-
-static void fuzz_talk__close(Stream *s)
-{
-    (void)s;
-}
 
 static void fuzz_talk__carrier_close(Carrier *c)
 {
@@ -48,7 +11,6 @@ static void fuzz_talk__carrier_close(Carrier *c)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const StreamOps     ops = {fuzz_talk__read, fuzz_talk__write, fuzz_talk__want, fuzz_talk__close};
     static const CarrierOps    carrier_ops = {.close = fuzz_talk__carrier_close};
     static const unsigned char run[FRAME_RUN];
     static const FrameKind     kinds[] = {FRAME_EXEC, FRAME_PTY, FRAME_ATTACH, FRAME_FORWARD};
@@ -56,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     Carrier    carrier = {&carrier_ops};
-    FuzzStream stream = {{&ops}, {(const char *)data + 1, size - 1}, (size_t)(data[0] >> 3) * 3 + 1};
-    Carried    link = {.carrier = &carrier, .stream = &stream.stream, .way = CARRY_LINES, .noisy = data[0] & 4};
+    Stream    *stream = fuzz_stream((Str){(const char *)data + 1, size - 1}, (size_t)(data[0] >> 3) * 3 + 1);
+    Carried    link = {.carrier = &carrier, .stream = stream, .way = CARRY_LINES, .noisy = data[0] & 4};
     FrameKind  kind = kinds[data[0] & 3];
     FrameStart start = {.kind = FRAME_FORWARD, .port = 80};
     Provider   p = {.host = {.cancel_fd = -1}};
