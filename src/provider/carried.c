@@ -23,6 +23,7 @@ typedef struct CarriedCall {
     FrameKind kind;
     bool      input;            /* it can be written to */
     bool      lasting;          /* it lives on without this call */
+    bool      watches;          /* a job that it may only look at */
     bool      tell_start;
     bool      started;
     bool      hold;             /* what is used is not said: no more is to come */
@@ -102,6 +103,8 @@ static void carried__no_job(const CarriedCall *c, int sys, const FrameFail *f, E
         err_set(err, ERR_NOT_FOUND, E8005, "job %s has ended", job);
     else if (sys == EBUSY && c->kind == FRAME_CONTROL)
         err_set(err, ERR_REMOTE, E8003, "job %s is still running", job);
+    else if (sys == EBUSY && c->watches)
+        err_set(err, ERR_REMOTE, E8003, "too many look on at job %s already", job);
     else if (sys == EBUSY)
         err_set(err, ERR_REMOTE, E8003, c->started ? "somebody else took job %s" : "somebody has job %s", job);
     else
@@ -445,8 +448,8 @@ CarryResult carried_attach(Provider *p, Str id, const CarriedAttach *at, ExecCal
                       .flags = (at->take ? FRAME_START_TAKE : 0) | (at->watch ? FRAME_START_WATCH : 0)};
     CarryResult  r = CARRY_FAILED;
 
-    *c = (CarriedCall){.base = {at->watch ? &carried__watched : &carried__ops}, .input = !at->watch, .lasting = true,
-                       .tell_start = true};
+    *c = (CarriedCall){.base = {at->watch ? &carried__watched : &carried__ops}, .input = !at->watch, .watches = at->watch,
+                       .lasting = true, .tell_start = true};
     carried__name(c, CARRIED_WHO, at->job);
     if (carried__size(at->cols, at->rows, err)) {
         s.cols = (uint16_t)at->cols;

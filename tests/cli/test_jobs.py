@@ -83,6 +83,16 @@ def test_signals_to_a_job(box):
     assert ran.status == 4 and b"has ended" in ran.err
 
 
+def test_too_many_look_on(box):
+    job = detach(box, "sh", "-c", "echo up; exec sleep 60")
+    lookers = [box.start("job", "logs", "-f", "box", job, stdin=subprocess.DEVNULL) for _ in range(8)]
+    assert [p.stdout.read(3) for p in lookers] == [b"up\n"] * 8
+    ran = box("job", "logs", "box", job)
+    assert ran.status == 1 and b"[E8003] too many look on at job" in ran.err, ran
+    assert box("job", "kill", "box", job).status == 0
+    assert [p.wait(10) for p in lookers] == [0] * 8
+
+
 def test_what_is_gone_of_a_long_output(box):
     """The agent keeps the last MiB, and says where that begins."""
     job = detach(box, "sh", "-c", "seq 1 400000")
