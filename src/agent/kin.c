@@ -34,23 +34,29 @@ static pid_t kin__of(int proc, const char *name, bool session)
     return !dead && num_u64(field, &number) ? (pid_t)number : 0;
 }
 
-/* How many there are; each gets the signal, but for 0. */
+/* How many there are; each gets the signal, but for 0. Where /proc is not
+ * mounted, and so has not even this process in it, the group stands for them. */
 static size_t kin__walk(pid_t leader, bool session, int number)
 {
     DIR           *dir = opendir("/proc");
     struct dirent *e;
     size_t         found = 0;
     uint64_t       pid;
+    bool           any = false;
 
-    while (dir && (e = readdir(dir)))
-        if (num_u64(str_from(e->d_name), &pid) && kin__of(dirfd(dir), e->d_name, session) == leader) {
-            found++;
-            if (number)
-                kill((pid_t)pid, number);
-        }
+    while (dir && (e = readdir(dir))) {
+        if (!num_u64(str_from(e->d_name), &pid))
+            continue;
+        any = true;
+        if (kin__of(dirfd(dir), e->d_name, session) != leader)
+            continue;
+        found++;
+        if (number)
+            kill((pid_t)pid, number);
+    }
     if (dir)
         closedir(dir);
-    else
+    if (!any)
         found = kill(-leader, number) == 0;
     return found;
 }

@@ -9,8 +9,10 @@ import time
 import pytest
 
 from agent import wait_for
-from frames import (BY_SIGNAL, CODE, DATA, EOF, GROUP, INPUT, KILL, LEADER, NO_ACK, SIGNAL, STARTED, TIMEOUT, Helper, frame, hello,
-                    helper, keepers, mark, marked, preamble, run, start)
+from conftest import BINARY
+from frames import (BY_SIGNAL, CODE, DATA, EOF, EXEC, GROUP, INPUT, KILL, LEADER, NO_ACK, PTY, SIGNAL, STARTED, TIMEOUT, Helper,
+                    frame, hello, helper, keepers, mark, marked, preamble, run, start)
+from live import ROOT
 
 MODES = ["pipe", "lines", "listen"]
 
@@ -45,6 +47,20 @@ def test_nothing_of_the_group_outlives_a_signal(helper, tmp_path, mode, number):
     send_signal(t, number)
     assert t.finish() == (BY_SIGNAL, number) and time.monotonic() - began < 2
     assert not marked(m)
+
+
+@pytest.mark.parametrize("kind", [EXEC, PTY])
+def test_nothing_of_the_group_outlives_a_signal_without_proc(helper, tmp_path, kind):
+    """Nobody can look at who belongs to it."""
+    wrapper = tmp_path / "wrapper"
+    wrapper.write_text(f"#!/bin/sh\nexec {' '.join(ROOT)} sh -c 'mount -t tmpfs tmpfs /proc && exec \"$@\"' sh {BINARY} \"$@\"\n")
+    wrapper.chmod(0o755)
+    m = mark(tmp_path)
+    t = helper(program=str(wrapper)).talk().greet(f"sleep {m} & echo ready; sleep {m}", kind=kind)
+    t.until_out(b"ready")
+    send_signal(t, 2)
+    assert t.finish() == (BY_SIGNAL, 2)
+    wait_for(lambda: not marked(m), 6)
 
 
 def test_one_that_ignores_all_gets_kill(helper, tmp_path):
