@@ -639,7 +639,7 @@ static size_t client__direct(const HttpBody *b, size_t cap)
 static Step client__body(Exchange *x, char *p, size_t cap, size_t *n, Err *err)
 {
     PoolConn *k = x->conn;
-    Str       piece;
+    Str       piece = {0};
 
     while (x->body.state != HTTP_BODY_DONE) {
         size_t direct = k->at == k->n ? client__direct(&x->body, cap) : 0, got;
