@@ -14,37 +14,12 @@ import time
 
 import pytest
 
-import scripted
-from agent import Agent
 from conftest import Program
 from frames import (AGENT_EOF, AT_CONNECT, CREDIT, DATA, EOF, FAIL, FORWARD, KILL, OUT, STARTED, AGENT_CREDIT, Cut,
                     Helper, frame, hello, preamble, start)
+from test_serve import daemon, server
 
 WINDOW = 256 << 10
-
-
-class Real(scripted.Server):
-    """The lifecycle API is scripted; the daemon is ours."""
-
-    def _sandbox(self, request, box, rest):
-        if rest[:1] == ["endpoints"]:
-            return scripted.answer(200, {"endpoint": f"127.0.0.1:{self.daemon.port}"})
-        return super()._sandbox(request, box, rest)
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    agent = Agent(tmp_path_factory.mktemp("daemon"))
-    yield agent
-    agent.close()
-
-
-@pytest.fixture
-def server(daemon):
-    with Real() as made:
-        made.daemon = daemon
-        made.box("box-1")
-        yield made
 
 
 class Service:
