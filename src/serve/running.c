@@ -128,7 +128,7 @@ bool running_run(CallRun *c)
     abx_exec *x = running__options(c, &o) ? running__exec(c, &o) : NULL;
     Buf       texts[2] = {buf_make(LIMIT_SERVE_LINE), buf_make(LIMIT_SERVE_LINE)};     /* stdout, stderr */
     abx_event e;
-    int       step;
+    int       step = -1;
 
     while (x && (step = abx_exec_next(x, 1, &e, &c->failed)) == 1 && e.kind != ABX_EXIT)
         buf_add(&texts[e.kind == ABX_STDERR], (Str){e.bytes, e.size});
