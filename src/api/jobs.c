@@ -178,11 +178,14 @@ int abx_job_forget(abx_sandbox *b, const char *id, abx_error *e)
 /* ---- taking the agent away ---- */
 
 /* The folders that provider/carry may have made, entered before they are looked
- * at, as there: a real one, of this user, with mode 0700. `j-*` are jobs. */
+ * at, as there: a real one, of this user, with mode 0700. `j-*` are jobs. One of
+ * 0755 in which nothing but uploads lies was made by one that came when the
+ * folder had just been taken away: while it is there none is used again. */
 static const char jobs__remover[] =
     "u=${EUID:-$(id -u)}; h=[0-9a-f][0-9a-f][0-9a-f][0-9a-f]; for b in /tmp /var/tmp \"$HOME\" /run; do "
     "for d in \"$b/.abx-$u\" \"$b\"/.abx-$h$h$h$h; do ( [ ! -L \"$d\" ] && cd -P \"$d\" 2>/dev/null && [ -O . ] && "
-    "case $(ls -ldn .) in drwx------*) :;; *) false;; esac || exit 0; "
+    "case $(ls -ldn .) in drwx------*) :;; drwxr-xr-x*) for f in * .[!.]*; do case $f in $h$h$h$h|'*'|'.[!.]*') :;; "
+    "*) exit 0;; esac; done;; *) false;; esac || exit 0; "
     "for j in ./j-*; do if [ -S \"$j\" ]; then echo \"ABX1 busy $d\"; exit 9; fi; done; rm -f ./* ./.[!.]*; "
     "cd / && rmdir \"$d\" && echo \"ABX1 gone $d\"; exit 0 ) || exit 0; done; done";
 

@@ -113,6 +113,9 @@ def test_taking_the_agent_away(box):
     assert jobs(box)[job]["state"] == "running"
     assert box("agent", "remove", "--force", "box").out == b"removed\n"
     assert box("agent", "remove", "box").out == b"nothing was there\n"
+    # An upload made it, that came when the folder had just gone.
+    box.inside("mkdir -m 755 /tmp/.abx-$(id -u) && touch /tmp/.abx-$(id -u)/0123456789abcdef")
+    assert box("agent", "remove", "box").out == b"removed\n"
     # What is not as it should be is not touched.
     box.inside("mkdir -m 755 /tmp/.abx-0123456789abcdef && touch /tmp/.abx-0123456789abcdef/mine")
     box("agent", "remove", "box")
