@@ -440,7 +440,7 @@ def test_the_label_of_abx_is_not_the_users(osb, server):
     assert ran.status == 2 and not server.requests, ran
 
 
-@pytest.mark.parametrize("words, path", [(["exec", "box-1", "x"], "/x/box-1/command"),
+@pytest.mark.parametrize("words, path", [(["exec", "--agent", "never", "box-1", "x"], "/x/box-1/command"),
                                          (["upload", "box-1", "local", "/tmp/f"], "/x/box-1/command")])
 def test_what_may_have_happened_is_said(osb, server, tmp_path, words, path):
     server.box()
