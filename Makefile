@@ -258,9 +258,13 @@ check-headers: $(GEN) need-clang
 # Most of these tests wait more than they work, so several run at once; those
 # of one file stay together, for they share servers, and files go in order, for
 # the longest (test_build) is not to be the last.
+# What runs in a sandbox speaks no TLS: those files, minutes of waiting in them,
+# are run with the whole program alone.
+CLI_SAME  := $(foreach f,carried carry agent exec shell forward jobs run serve_agent epp_agent epp_pty,tests/cli/test_$(f).py $(wildcard tests/cli/test_$(f)_*.py))
+CLI_FILES := $(if $(filter none,$(TLS)),$(filter-out $(CLI_SAME),$(wildcard tests/cli/test_*.py)),tests/cli)
 CLI_SPREAD ?= -n 4 --dist loadfile --no-loadscope-reorder
 cli: all need-pytest
-	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider $(CLI_SPREAD) tests/cli
+	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider $(CLI_SPREAD) $(CLI_FILES)
 
 # --- the real thing, measurements, the long run ------------------------------
 .PHONY: e2e bench demo nightly

@@ -343,10 +343,8 @@ static CarryResult carry__line(Carry *k, bool listen, FrameHello *hello, CarryHe
     bool ok = k->ops->line(k->carrier, buf_str(&line), env, n, !listen && k->rq->input, &call, k->d, &k->err);
     buf_free(&line);
     buf_free(&value);
-    if (!ok) {
-        k->err.hint[0] = 0;     /* what may have been started is the program, and nothing else */
+    if (!ok)
         return CARRY_FAILED;
-    }
     k->place.fresh[0] = 0;
     k->stream = carry_lines_make(k->carrier, call, k->secret);
     *heard = carry__hear(k, true, true, hello, k->d);

@@ -52,7 +52,11 @@ bool execd_carrier_line(Carrier *carrier, Str line, const Pair *env, size_t n, b
     ExecRequest rq = {.env = env, .env_count = n};
 
     (void)input;        /* there is none to be had */
-    return execd_command_start(&execd_carrier__of(carrier)->daemon, line, &rq, out, d, err);
+    if (execd_command_start(&execd_carrier__of(carrier)->daemon, line, &rq, out, d, err))
+        return true;
+    if (err->status == 0)
+        err->hint[0] = 0;       /* what may have been started is the program, and nothing else */
+    return false;
 }
 
 bool execd_carrier_put(Carrier *carrier, Str path, Source src, Deadline d, Err *err)
