@@ -182,11 +182,12 @@ static const ArgOption commands__doctor[] = {
 
 #define COMMANDS_INPUT \
     "A standard input that is a pipe, a socket or a file is sent, with its end; a\n" \
-    "terminal with -i alone; /dev/null is not. Put `</dev/null` behind a command in a\n" \
-    "loop that reads from a pipe or a file itself. Input never keeps abx from ending\n" \
-    "with the command. Where it cannot be sent (--agent never), one that holds\n" \
-    "something, or any with -i, is refused: E8004. A pipe that nobody has written to\n" \
-    "yet is not; if something comes before the command ends, that is E8004 then.\n"
+    "terminal with -i alone; /dev/null is not. In a loop such as `while read` put\n" \
+    "`</dev/null` behind the command, or it takes the lines that the loop reads.\n" \
+    "Input never keeps abx from ending with the command. Where it cannot be sent\n" \
+    "(--agent never), one that holds something, or any with -i, is refused: E8004.\n" \
+    "A pipe that nobody has written to yet is not; if something comes before the\n" \
+    "command ends, that is E8004 then.\n"
 
 #define COMMANDS_KEYS \
     "KEY is a setting of abx (http_timeout, provider), one of the provider that is\n" \
@@ -224,7 +225,9 @@ static const ArgCommand commands__rows[] = {
      "\n"
      "Ctrl-C, SIGTERM, SIGHUP and SIGQUIT go to the command and all that it started;\n"
      "what is not gone after 2 seconds is killed. A second one leaves at once. What\n"
-     "the command leaves in the background when it ends by itself goes on.\n"
+     "the command leaves in the background when it ends by itself goes on. Ctrl-Z\n"
+     "stops abx alone: after 20 seconds without abx the agent ends the command, and\n"
+     "the result is unknown (125).\n"
      "\n"
      "With -d it goes on as a job, reading from /dev/null: `abx help job`.\n"
      "\n"
@@ -240,7 +243,8 @@ static const ArgCommand commands__rows[] = {
      "Where it cannot, or with --agent never, the backend's own calls run the command,\n"
      "and these are not exact: daemons that report output line by line do not say\n"
      "whether the last line ended in a line feed: it is printed with one then, and\n"
-     "bytes that are not UTF-8 arrive as U+FFFD. -u and -d are refused there (E8004).\n",
+     "bytes that are not UTF-8 arrive as U+FFFD. -u, -d and -t are refused there\n"
+     "(E8004), but for -t where a plugin has terminals of its own.\n",
      "  abx exec ID 'ls /tmp | wc -l'\n"
      "  abx exec ID -e DEBUG=1 -w /srv python3 app.py --port 80\n"
      "  tar c src | abx exec ID tar x -C /srv\n"
@@ -320,8 +324,9 @@ static const ArgCommand commands__rows[] = {
      "  abx run --keep true\n",
      COMMANDS_OPTIONS(run), {{PLACE_WORDS, false, "COMMAND"}}, cmd_run_once},
     {"job", "list", "ls", "list the jobs of a sandbox",
-     "A job is a command that was started with `exec -d`. It stays in the list, with\n"
-     "its result and the last MiB of its output, until `job rm` or the sandbox's end.\n",
+     "A job is a command that was started with `exec -d`, or a terminal that was left\n"
+     "or lost. It stays in the list, with its result and the last MiB of its output,\n"
+     "until `job rm` or the sandbox's end.\n",
      "  abx job list ID\n  abx --json job ls ID\n", NULL, 0, {{PLACE_ONE, false, "ID"}}, cmd_job_list},
     {"job", "logs", NULL, "print what a job has printed",
      "Its standard output and error come as they were. When more than a MiB was\n"

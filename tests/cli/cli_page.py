@@ -18,8 +18,8 @@ This page is what `abx help` says, command by command (made by
 Global options stand in front of the verb or behind it, a verb's own only behind
 it. `--name VALUE`, `--name=VALUE`, `-nVALUE`; flags of one letter can be bunched
 (`-qv`); names are never abbreviated. Behind `--` everything is an argument. For
-`exec` and `shell-stream` options end at the first word of the remote command,
-whose own options stay its own.
+`exec`, `run`, `shell` and `shell-stream` options end at the first word of the
+remote command, whose own options stay its own.
 """
 TOPICS = {"exit-codes": "Exit status", "output": "Output", "environment": "Environment", "providers": "Providers"}
 
