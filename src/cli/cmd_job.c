@@ -9,6 +9,7 @@
 #include "cli/document.h"
 #include "cli/follow.h"
 #include "cli/screen.h"
+#include "data/shell.h"
 
 /* ---- list ---- */
 
@@ -72,7 +73,7 @@ static int cmd_job__each(void *ctx, const abx_job *j)
         document_cell(&l->table, cmd_job__how(l->run->a, j));
         document_cell(&l->table, str_from(j->started_at));
         document_cell(&l->table, str_from(j->ended_at));
-        document_cell(&l->table, str_from(j->command));
+        document_cell(&l->table, str_from(strcmp(j->command, SHELL_INTERACTIVE) == 0 ? "shell" : j->command));
     }
     return l->text.over;
 }

@@ -210,6 +210,14 @@ def test_a_job_with_a_terminal(at, osb):
     assert osb("job", "rm", "box-1", ran.out.decode().strip()).status == 0
 
 
+def test_a_shell_that_was_left_is_called_one(at, osb):
+    t = at(*SHELL)
+    t.expect(rb"[#$] ")
+    job = detached(t)[2].decode()
+    assert re.search(rb" shell\n$", osb("job", "list", "box-1").out)
+    assert osb("job", "kill", "-s", "KILL", "box-1", job).status == 0
+
+
 def test_a_job_without_a_terminal(at, osb):
     job = osb("exec", "-d", "box-1", "sleep 100").out.decode().strip()
     t = at("job", "attach", "box-1", job)
