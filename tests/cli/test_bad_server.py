@@ -50,7 +50,8 @@ VERBS = {
     "create": Verb("sandbox", "create"),
     "info": Verb("sandbox", "info", "box-1"),
     "list": Verb("sandbox", "list"),
-    "exec": Verb("sandbox", "exec", "box-1", "echo"),
+    # The scripted server takes no program: what is tried here is the backend's own call (the agent's: test_carry).
+    "exec": Verb("--agent", "never", "sandbox", "exec", "box-1", "echo"),
     "upload": Verb("sandbox", "upload", "box-1", "local", "/tmp/f", check=whole_upload),
     "download": Verb("sandbox", "download", "box-1", "/tmp/f", "target", check=whole_download),
     "kill": Verb("sandbox", "kill", "box-1"),

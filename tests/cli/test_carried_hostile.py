@@ -169,7 +169,8 @@ def test_floods(helper, tmp_path):
         pass
     for pid in keepers(tmp_path):
         with open(f"/proc/{pid}/status") as f:
-            assert int(re.search(r"VmHWM:\s+(\d+)", f.read())[1]) < 8000
+            peak = re.search(r"VmHWM:\s+(\d+)", f.read())
+        assert not peak or int(peak[1]) < 8000      # one that has just ended has no memory to tell of
     t.close()
 
 
