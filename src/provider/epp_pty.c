@@ -262,7 +262,7 @@ static const ExecOps epp_pty__ops = {
 /* What is typed. False: E8004, it cannot be said in this way. */
 static bool epp_pty__typed(const ExecRequest *rq, Buf *to, Err *err)
 {
-    const char *what = rq->user.n ? "a user" : rq->job ? "a name to be found by later" : NULL;
+    const char *what = rq->user.n ? "a user" : rq->job ? "a name as a job" : NULL;
 
     buf_addc(to, ' ');      /* shells keep it out of their history then */
     if (rq->cwd.n) {

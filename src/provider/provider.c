@@ -26,7 +26,7 @@ Str provider_setting(Settings s, const char *key)
 bool provider_plain(const ExecRequest *rq, Err *err)
 {
     const char *what = rq->user.n ? "a user" : rq->tty ? "a terminal" : rq->input ? "standard input"
-                       : rq->job ? "a name to be found by later" : NULL;
+                       : rq->job ? "a name as a job" : NULL;
 
     return !what || err_set(err, ERR_USAGE, E8004, "the backend's own calls cannot give a command %s", what);
 }
