@@ -602,8 +602,9 @@ def test_the_end_in_the_middle_of_a_create(scripted_host, how):
 
 def test_a_create_whose_answer_nobody_took(server):
     """The host goes away without reading: the sandbox goes, too."""
+    # Unbuffered: a reader that takes more than the first line has taken the answer.
     process = subprocess.Popen([BINARY, "provider", "serve", "opensandbox"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               start_new_session=True)
+                               start_new_session=True, bufsize=0)
     for number, method, params in ((1, "initialize", {"protocol": "epp/1", "config": {"base_url": server.url, "api_key": KEY}}),
                                    (2, "sandbox.create", create())):
         process.stdin.write(json.dumps({"id": number, "method": method, "params": params}).encode() + b"\n")
