@@ -198,6 +198,12 @@
 #define LIMIT_EPP_SOON_MS   300                 /* for one that reads no more to be seen to have died */
 #define LIMIT_EPP_WATCH_MS  50                  /* between two looks at a plugin, where the kernel has no pidfd */
 
+/* Copying trees (sync/) */
+#define LIMIT_SYNC_DEPTH    200                 /* folders in folders: one descriptor each, of 1,024 that a process has */
+#define LIMIT_SYNC_PATH     ((size_t)8192)      /* of an entry, in the copy; Linux takes 4,095 at once, and names of 255 */
+#define LIMIT_SYNC_ROOTS    ((size_t)100000)    /* what one pattern may match */
+#define LIMIT_SYNC_HAVE     ((size_t)1000000)   /* files that a resumed copy knows of: 64 MB */
+
 /* Showing plugins */
 #define LIMIT_CONSENT       ((size_t)1 << 20)   /* one row of what a person is asked; a manifest has 256 KiB */
 

@@ -164,6 +164,10 @@ typedef enum FrameKind {
     FRAME_ATTACH,               /* go on with `job`: REPLAY and OUT from `offset` on, as far as its ring goes back */
     FRAME_JOBS,                 /* OUT: a line of JSON for each job (below); EXIT 0 */
     FRAME_CONTROL,              /* to `job`: argv[0] is "signal" with a number, or "forget"; EXIT 0, or FAIL */
+    FRAME_TAR_IN,               /* these and the next three are programs of the agent's own (below), as exec */
+    FRAME_TAR_OUT,
+    FRAME_HASH,
+    FRAME_WATCH,
     FRAME_KINDS,                /* how many there are, and one */
 } FrameKind;
 
@@ -185,6 +189,19 @@ enum {
  * "started"), "exit_code" or "signal", and "timed_out" where it did. "command"
  * is at most 200 bytes of UTF-8. errno of FAIL at FRAME_AT_ATTACH: ENOENT no
  * such job, ESRCH it has ended, EBUSY somebody has it or it still runs. */
+
+/* Four programs that the agent has, run as exec runs one: with user, folder and timeout, pipes, signals and
+ * totals, an exit code. What they say is sync/item.h's; on stderr stands one line why the whole failed, with
+ * its E-code in front ("E4001 there is no ..."), and the exit code is 1 then. argv[0] is options, "-" and
+ * letters:
+ *
+ *     tar-in   -[s][r] TARGET        s: several roots, r: resume. The stream of a copy on stdin; on stdout
+ *                                    ITEM_DONE, FAILED, KEPT, END
+ *     tar-out  -[t][h] PATTERN...    t: with ITEM_TOTAL. The stream on stdout. h: ITEM_HAVE and PART, to ITEM_END,
+ *                                    come on stdin first
+ *     hash     -[p] NAME PATH        ITEM_HAVE (p: and PART) of what a copy of NAME to PATH would find, ITEM_END;
+ *                                    NAME ".": of what is at PATH
+ *     watch    -[d] PATH             d: and all that is below. ITEM_READY, then what happens, until it is ended */
 
 typedef struct FrameStart {
     FrameKind kind;

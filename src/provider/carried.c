@@ -441,6 +441,24 @@ CarryResult carried_exec(Provider *p, Str id, const ExecRequest *rq, ExecCall **
     return r;
 }
 
+CarryResult carried_files(Provider *p, Str id, FrameKind kind, Strs argv, Str user, bool input, ExecCall **out,
+                          Deadline d, Err *err)
+{
+    CarriedCall *c = mem_new(sizeof *c);
+    FrameStart   s = {.kind = kind, .flags = input ? FRAME_START_INPUT : 0, .argv = argv, .cwd = STR("/"), .user = user};
+
+    *c = (CarriedCall){.base = {&carried__ops}, .input = input};
+    carried__name(c, CARRIED_PROGRAM, STR("the agent"));
+    carried__name(c, CARRIED_CWD, s.cwd);
+    carried__name(c, CARRIED_WHO, user);
+    CarryResult r = carried__open(p, id, &s, input, c, d, err);
+    if (r == CARRY_DONE)
+        *out = &c->base;
+    else
+        mem_free(c);
+    return r;
+}
+
 CarryResult carried_attach(Provider *p, Str id, const CarriedAttach *at, ExecCall **out, Deadline d, Err *err)
 {
     CarriedCall *c = mem_new(sizeof *c);

@@ -32,6 +32,11 @@ ABX_FN CarryResult carried_attach(Provider *p, Str id, const CarriedAttach *at, 
  * prints goes to *text. CARRY_FAILED, too, for what the agent refuses. */
 ABX_FN CarryResult carried_ask(Provider *p, Str id, const FrameStart *start, Buf *text, Deadline d, Err *err);
 
+/* One of the agent's own programs, FRAME_TAR_IN and the next three, with these
+ * words (data/frame.h), from the folder `/`. It takes input where `input` says so. */
+ABX_SET CarryResult carried_files(Provider *p, Str id, FrameKind kind, Strs argv, Str user, bool input, ExecCall **out,
+                                  Deadline d, Err *err);
+
 /* Any call, to its end: what it prints to its stdout. False: its result is not known. */
 ABX_FN bool carried_gather(ExecCall *x, Buf *text, ExecEvent *end, int cancel_fd, Deadline d, Err *err);
 
