@@ -50,6 +50,8 @@
 #include "data/object.c"
 #include "data/delta.c"
 #include "data/pack.c"
+/* sync: the two ends of a copy */
+#include "sync/item.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"
 #include "net/stream.c"

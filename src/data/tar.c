@@ -5,11 +5,13 @@
 #include "base/num.h"
 #include "base/str.h"
 
-enum { TAR__BLOCK = 512 };
+#include <stdio.h>
 
 /* Where the fields of a header stand: offset and length. */
 static const struct TarField { size_t at, n; } tar__name = {0, 100}, tar__mode = {100, 8}, tar__size = {124, 12},
     tar__sum = {148, 8}, tar__type = {156, 1}, tar__target = {157, 100}, tar__magic = {257, 6}, tar__prefix = {345, 155};
+
+static const int64_t tar__size_most = 077777777777;     /* what a size's field holds, with a NUL behind it */
 
 typedef enum TarState {
     TAR_HEAD,           /* a block of a header gathers */
@@ -22,11 +24,12 @@ typedef enum TarState {
 
 struct TarReader {
     TarState state;
-    char     block[TAR__BLOCK];
+    char     block[TAR_BLOCK];
     size_t   have;              /* bytes of block that are there */
     int64_t  left;
     size_t   fill;
     char     type;              /* TAR_EXTRA: what gathers */
+    bool     records;           /* TAR_RECORD is known */
     Buf      extra;
     Buf      name, target;      /* for the next entry: of GNU's long headers, */
     bool     has_name, has_target;
@@ -47,8 +50,16 @@ TarReader *tar_open(void)
     r->target = buf_make(LIMIT_TAR_EXTRA);
     r->pax_name = buf_make(LIMIT_TAR_EXTRA);
     r->pax_target = buf_make(LIMIT_TAR_EXTRA);
-    r->whole = buf_make(TAR__BLOCK);
+    r->whole = buf_make(TAR_BLOCK);
     r->pax_size = -1;
+    return r;
+}
+
+TarReader *tar_open_copy(void)
+{
+    TarReader *r = tar_open();
+
+    r->records = true;
     return r;
 }
 
@@ -120,7 +131,7 @@ static bool tar__sum_ok(const TarReader *r)
 {
     int64_t want, plain = 0, with_sign = 0;
 
-    for (size_t i = 0; i < TAR__BLOCK; i++) {
+    for (size_t i = 0; i < TAR_BLOCK; i++) {
         char c = i - tar__sum.at < tar__sum.n ? ' ' : r->block[i];
         plain += (unsigned char)c;
         with_sign += (signed char)c;
@@ -130,7 +141,7 @@ static bool tar__sum_ok(const TarReader *r)
 
 static bool tar__zero(const TarReader *r)
 {
-    for (size_t i = 0; i < TAR__BLOCK; i++)
+    for (size_t i = 0; i < TAR_BLOCK; i++)
         if (r->block[i])
             return false;
     return true;
@@ -217,7 +228,7 @@ static Step tar__extra(TarReader *r, Err *err)
 static void tar__content(TarReader *r, TarState state, int64_t size)
 {
     r->left = size;
-    r->fill = (size_t)(-size & (TAR__BLOCK - 1));
+    r->fill = tar_pad(size);
     r->state = size ? state : TAR_HEAD;
 }
 
@@ -257,7 +268,9 @@ static Step tar__entry(TarReader *r, char type, int64_t size, TarEvent *ev, Err 
     ev->target = r->pax_target.n ? buf_str(&r->pax_target) : r->has_target ? buf_str(&r->target) : tar__text(r, tar__target);
     if (type == 'S')
         return tar__bad(r, ERR_INPUT, "a sparse file is in the archive, and those are not taken", err);
-    if (!tar__type_of(type, ev->name, &ev->type))
+    if (r->records && type == 'R' && size == 0 && r->pax_size <= 0)
+        ev->type = TAR_RECORD;
+    else if (!tar__type_of(type, ev->name, &ev->type))
         return tar__bad(r, ERR_INPUT, "an entry of an unknown type is in the archive", err);
     if (!tar__number(r, tar__mode, &mode))
         return tar__bad(r, ERR_INPUT, "a mode in the archive is no number", err);
@@ -351,10 +364,10 @@ Step tar_next(TarReader *r, Str *in, TarEvent *ev, Err *err)
     while (in->n && step == STEP_MORE) {
         switch (r->state) {
         case TAR_HEAD:
-            part = tar__take(in, TAR__BLOCK - r->have);
+            part = tar__take(in, TAR_BLOCK - r->have);
             memcpy(r->block + r->have, part.p, part.n);
             r->have += part.n;
-            if (r->have == TAR__BLOCK) {
+            if (r->have == TAR_BLOCK) {
                 r->have = 0;
                 step = tar__head(r, ev, err);
             }
@@ -382,4 +395,104 @@ Step tar_next(TarReader *r, Str *in, TarEvent *ev, Err *err)
 bool tar_ended(const TarReader *r, Err *err)
 {
     return r->state == TAR_BEHIND || err_set(err, ERR_INPUT, E0000, "the archive is cut short");
+}
+
+/* --- writing ------------------------------------------------------------------------- */
+
+static void tar__octal(char *block, struct TarField f, uint64_t v)
+{
+    for (size_t i = f.n - 1; i--; v >>= 3)
+        block[f.at + i] = (char)('0' + (v & 7));
+}
+
+static void tar__set(char *block, struct TarField f, Str s)
+{
+    memcpy(block + f.at, s.p ? s.p : "", s.n < f.n ? s.n : f.n);
+}
+
+/* The slash at which a name that is longer than its field can be parted; 0: it has none. */
+static size_t tar__part_at(Str name)
+{
+    size_t i = name.n > tar__name.n + 1 ? name.n - tar__name.n - 1 : 1;
+
+    while (i < name.n && name.p[i] != '/')
+        i++;
+    return i <= tar__prefix.n && i + 1 < name.n ? i : 0;
+}
+
+static void tar__put_block(Buf *to, char type, const TarHead *h)
+{
+    char    *p = buf_room(to, TAR_BLOCK);
+    size_t   at = h->name.n > tar__name.n ? tar__part_at(h->name) : 0;
+    unsigned sum = 0;
+
+    if (!p)
+        return;
+    memset(p, 0, TAR_BLOCK);
+    if (at)
+        tar__set(p, tar__prefix, (Str){h->name.p, at});
+    tar__set(p, tar__name, at ? str_from_to(h->name, at + 1, h->name.n) : h->name);
+    tar__octal(p, tar__mode, h->mode & 07777);
+    tar__octal(p, (struct TarField){108, 8}, 0);                /* owner, group, time */
+    tar__octal(p, (struct TarField){116, 8}, 0);
+    tar__octal(p, tar__size, h->size > tar__size_most ? 0 : (uint64_t)h->size);
+    tar__octal(p, (struct TarField){136, 12}, 0);
+    p[tar__type.at] = type;
+    tar__set(p, tar__target, h->target);
+    memcpy(p + tar__magic.at, "ustar\0" "00", 8);
+    memset(p + tar__sum.at, ' ', tar__sum.n);
+    for (size_t i = 0; i < TAR_BLOCK; i++)
+        sum += (unsigned char)p[i];
+    tar__octal(p, tar__sum, sum);
+    buf_grew(to, TAR_BLOCK);
+}
+
+/* How long "LENGTH KEY=VALUE\n" is, where LENGTH counts itself. */
+static size_t tar__record_size(Str key, Str value)
+{
+    size_t rest = key.n + value.n + 3, digits = 1;
+
+    for (size_t ten = 10; rest + digits >= ten; ten *= 10)
+        digits++;
+    return rest + digits;
+}
+
+bool tar_put(Buf *to, const TarHead *h, Err *err)
+{
+    static const char types[] = {[TAR_FILE] = '0', [TAR_FOLDER] = '5', [TAR_SYMLINK] = '2', [TAR_RECORD] = 'R'};
+    char    number[24];
+    TarHead extra = {.name = STR("pax_header"), .mode = 0600};
+    struct { Str key, value; } records[] = {{STR("path"), {NULL, 0}}, {STR("linkpath"), {NULL, 0}}, {STR("size"), {NULL, 0}}};
+
+    if (h->name.n > tar__name.n && !tar__part_at(h->name))
+        records[0].value = h->name;
+    if (h->target.n > tar__target.n)
+        records[1].value = h->target;
+    if (h->size > tar__size_most)
+        records[2].value = (Str){number, (size_t)snprintf(number, sizeof number, "%lld", (long long)h->size)};
+    for (size_t i = 0; i < COUNT_OF(records); i++)
+        if (records[i].value.n)
+            extra.size += (int64_t)tar__record_size(records[i].key, records[i].value);
+    if (extra.size > (int64_t)LIMIT_TAR_EXTRA)
+        return err_set(err, ERR_LIMIT, E4003, "a name of %zu bytes is longer than an archive holds", h->name.n + h->target.n);
+    if (extra.size) {
+        tar__put_block(to, 'x', &extra);
+        for (size_t i = 0; i < COUNT_OF(records); i++) {
+            Str key = records[i].key, value = records[i].value;
+            if (!value.n)
+                continue;
+            buf_addf(to, "%zu %s=", tar__record_size(key, value), key.p);
+            buf_add(to, value);
+            buf_addc(to, '\n');
+        }
+        size_t pad = tar_pad(extra.size);
+        buf_add(to, (Str){(const char[TAR_BLOCK]){0}, pad});
+    }
+    tar__put_block(to, types[h->type], h);
+    return true;
+}
+
+size_t tar_pad(int64_t size)
+{
+    return (size_t)(-size & (TAR_BLOCK - 1));
 }

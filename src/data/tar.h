@@ -1,4 +1,4 @@
-/* tar.h - reads tar archives, cut anywhere: POSIX ustar and pax (IEEE 1003.1,
+/* tar.h - reads tar archives, cut anywhere, and writes their headers: POSIX ustar and pax (IEEE 1003.1,
  * pax), what came before them (v7), and GNU's long names and large numbers.
  *
  *     TarReader *r = tar_open();
@@ -26,7 +26,10 @@
 
 typedef struct TarReader TarReader;
 
-typedef enum TarType { TAR_FILE, TAR_FOLDER, TAR_SYMLINK, TAR_HARDLINK, TAR_SPECIAL } TarType;
+/* TAR_RECORD is an entry of our own kind (typeflag `R`, of those that POSIX leaves
+ * to others) in the stream of a copy: a name, a text as its target, no content.
+ * A reader knows it only when it was asked to. */
+typedef enum TarType { TAR_FILE, TAR_FOLDER, TAR_SYMLINK, TAR_HARDLINK, TAR_SPECIAL, TAR_RECORD } TarType;
 
 typedef enum TarEventKind { TAR_ENTRY, TAR_BYTES, TAR_END } TarEventKind;
 
@@ -40,6 +43,7 @@ typedef struct TarEvent {
 } TarEvent;
 
 ABX_FN TarReader *tar_open(void);
+ABX_SET TarReader *tar_open_copy(void);              /* with TAR_RECORD */
 ABX_FN void tar_close(TarReader *r);                /* NULL is fine */
 
 /* STEP_DONE: *ev is what came next. STEP_MORE: *in is used up. STEP_ERR:
@@ -48,5 +52,24 @@ ABX_FN Step tar_next(TarReader *r, Str *in, TarEvent *ev, Err *err) ABX_CHECK;
 
 /* The input ended here. False: in the middle. */
 ABX_FN bool tar_ended(const TarReader *r, Err *err) ABX_CHECK;
+
+/* ---- writing ---- */
+
+/* The header of an entry, to the end of *to: ustar, with a pax header in front
+ * for a name or a target that is longer than its field, or a size of 8 GiB or
+ * more. Owner 0, time 0. A file's content is the caller's to add, and behind it
+ * tar_pad() bytes of zeros; an archive ends with TAR_TAIL of them. False:
+ * ERR_LIMIT, more than a reader takes. */
+enum { TAR_BLOCK = 512, TAR_TAIL = 1024 };
+
+typedef struct TarHead {
+    TarType  type;              /* not TAR_HARDLINK, nor TAR_SPECIAL */
+    Str      name, target;
+    unsigned mode;
+    int64_t  size;              /* of a TAR_FILE */
+} TarHead;
+
+ABX_SET bool   tar_put(Buf *to, const TarHead *h, Err *err) ABX_CHECK;
+ABX_FN size_t tar_pad(int64_t size);
 
 #endif

@@ -57,25 +57,25 @@ typedef struct Item {
     Str           path;
 } Item;
 
-enum { ITEM_WORDS = 100 };              /* no four words are longer */
+enum { ITEM_WORDS = 104 };              /* no four words are longer */
 
 /* A line to the end of *to. */
-ABX_FN void item_put(Buf *to, const Item *i);
+ABX_SET void item_put(Buf *to, const Item *i);
 /* The four words; the Str is in `words`. */
-ABX_FN Str item_words(const Item *i, char words[static ITEM_WORDS]);
+ABX_SET Str item_words(const Item *i, char words[static ITEM_WORDS]);
 /* From a record's words; `path` is left as it is. False: no item. */
-ABX_FN bool item_parse(Str words, Item *i) ABX_CHECK;
+ABX_SET bool item_parse(Str words, Item *i) ABX_CHECK;
 
 typedef struct ItemReader {
     Buf    held;
     size_t given;
 } ItemReader;
 
-ABX_FN ItemReader item_reader(void);
-ABX_FN void item_reader_free(ItemReader *r);
+ABX_SET ItemReader item_reader(void);
+ABX_SET void item_reader_free(ItemReader *r);
 
 /* STEP_DONE: *i is the next line. STEP_MORE: *in is used up. STEP_ERR: ERR_INPUT
  * E8020, a line of another form, or longer than a path can be. */
-ABX_FN Step item_next(ItemReader *r, Str *in, Item *i, Err *err) ABX_CHECK;
+ABX_SET Step item_next(ItemReader *r, Str *in, Item *i, Err *err) ABX_CHECK;
 
 #endif

@@ -70,7 +70,7 @@ static Step tar_test__feed(TarReader *r, Str in, Buf *out, Err *err)
 
     while ((step = tar_next(r, &in, &ev, err)) == STEP_DONE) {
         if (ev.kind == TAR_ENTRY)
-            buf_addf(out, "%c %.*s>%.*s %o %lld\n", "fdlhs"[ev.type], STR_ARG(ev.name), STR_ARG(ev.target), ev.mode,
+            buf_addf(out, "%c %.*s>%.*s %o %lld\n", "fdlhsr"[ev.type], STR_ARG(ev.name), STR_ARG(ev.target), ev.mode,
                      (long long)ev.size);
         else if (ev.kind == TAR_BYTES)
             buf_add(out, ev.bytes);
@@ -353,10 +353,110 @@ static void tar_end_test(void **state)
     buf_free(&b);
 }
 
+/* What was written is read as the same. */
+static void tar_test__round(const TarHead *h, size_t blocks)
+{
+    Buf        b = buf_make(1 << 20);
+    TarReader *r = tar_open_copy();
+    TarEvent   ev;
+    Err        err;
+
+    assert_true(tar_put(&b, h, &err));
+    if (b.n != blocks * TAR_BLOCK)
+        fail_msg("%zu bytes, not %zu blocks, for a name of %zu, a target of %zu", b.n, blocks, h->name.n, h->target.n);
+    Str in = guard_copy(buf_str(&b));
+    assert_int_equal(tar_next(r, &in, &ev, &err), STEP_DONE);
+    assert_true(ev.kind == TAR_ENTRY && ev.type == h->type && ev.mode == (h->mode & 07777) && ev.size == h->size);
+    assert_true(str_eq(ev.name, h->name) && str_eq(ev.target, h->target) && in.n == 0);
+    tar_close(r);
+    buf_free(&b);
+}
+
+/* Blocks of a header: of a pax header in front of it, with these records, too. */
+static size_t tar_test__blocks(size_t records)
+{
+    return records ? 2 + (records + TAR_BLOCK - 1) / TAR_BLOCK : 1;
+}
+
+static size_t tar_test__long(const char *key, size_t n)
+{
+    size_t size = strlen(key) + n + 3, digits = 1;
+
+    while (size + digits != size + (size_t)snprintf(NULL, 0, "%zu", size + digits))
+        digits++;
+    return n > 100 ? size + digits : 0;
+}
+
+static void tar_put_test(void **state)
+{
+    static char plain[5001], slashes[5001];
+    Buf         b = buf_make(1 << 20);
+    Err         err = {0};
+
+    (void)state;
+    memset(plain, 'n', sizeof plain);
+    for (size_t i = 0; i < sizeof slashes; i++)
+        slashes[i] = "0123456789/"[i % 11];
+    for (size_t n = 1; n <= 5000; n++) {
+        TarHead file = {TAR_FILE, {plain, n}, {NULL, 0}, 0644, (int64_t)n},
+                link = {TAR_SYMLINK, STR("l"), {plain, n}, 0777, 0},
+                folder = {TAR_FOLDER, {slashes, n}, {NULL, 0}, 07755, 0},
+                record = {TAR_RECORD, {plain, n}, {slashes, n}, 0, 0};
+        tar_test__round(&file, tar_test__blocks(tar_test__long("path", n)));
+        tar_test__round(&link, tar_test__blocks(tar_test__long("linkpath", n)));
+        /* A slash at 153, and 100 bytes behind it: what the two fields hold is in no pax header. */
+        tar_test__round(&folder, n <= 254 ? 1 : tar_test__blocks(tar_test__long("path", n)));
+        tar_test__round(&record, tar_test__blocks(tar_test__long("path", n) + tar_test__long("linkpath", n)));
+    }
+    static const int64_t sizes[] = {0, 1, 511, 512, 513, 8589934591, 8589934592, 8589934593, 1LL << 40, INT64_MAX};
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        TarHead h = {TAR_FILE, STR("f"), {NULL, 0}, 0600, sizes[i]};
+        tar_test__round(&h, i > 5 ? 3 : 1);
+        assert_true(tar_pad(sizes[i]) < TAR_BLOCK && (sizes[i] % TAR_BLOCK + (int64_t)tar_pad(sizes[i])) % TAR_BLOCK == 0);
+    }
+    /* As long as a reader takes, and longer: then nothing is added. */
+    size_t most = LIMIT_TAR_EXTRA - strlen("262144 path=\n");
+    char  *name = test_malloc(most + 1);
+    memset(name, 'n', most + 1);
+    TarHead whole = {TAR_FOLDER, {name, most}, {NULL, 0}, 0755, 0};
+    tar_test__round(&whole, 2 + LIMIT_TAR_EXTRA / TAR_BLOCK);
+    whole.name.n++;
+    assert_false(tar_put(&b, &whole, &err));
+    assert_true(err.kind == ERR_LIMIT && err.code == E4003 && b.n == 0);
+    test_free(name);
+    buf_free(&b);
+}
+
+/* A record is one only for who asked, and has no content. */
+static void tar_copy_test(void **state)
+{
+    Buf      b = buf_make(1 << 20);
+    TarEvent ev;
+    Err      err;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        buf_clear(&b);
+        if (i == 1)
+            tar_test__member(&b, "n", 'x', STR("9 size=1\n"));
+        tar_test__head(&b, "n", 'R', i == 2 ? "1" : "0", "ustar");
+        if (i == 0)
+            tar_test__refused(buf_str(&b), ERR_INPUT, "unknown type");
+        TarReader *r = tar_open_copy();
+        Str        in = guard_copy(buf_str(&b));
+        assert_int_equal(tar_next(r, &in, &ev, &err), i ? STEP_ERR : STEP_DONE);
+        assert_true(i || (ev.kind == TAR_ENTRY && ev.type == TAR_RECORD));
+        tar_close(r);
+    }
+    buf_free(&b);
+}
+
 static const struct CMUnitTest tar_tests[] = {
     cmocka_unit_test(tar_kinds_test),
     cmocka_unit_test(tar_names_test),
     cmocka_unit_test(tar_sizes_test),
     cmocka_unit_test(tar_refused_test),
     cmocka_unit_test(tar_end_test),
+    cmocka_unit_test(tar_put_test),
+    cmocka_unit_test(tar_copy_test),
 };

@@ -45,6 +45,7 @@
 #endif
 #include "inflate_test.c"
 #include "tar_test.c"
+#include "item_test.c"
 #include "tls_test.c"
 #include "multipart_test.c"
 #include "proc_test.c"
@@ -134,6 +135,7 @@ int main(int argc, char **argv)
 #endif
     TEST_RUN(inflate);
     TEST_RUN(tar);
+    TEST_RUN(item);
     TEST_RUN(tls);
     TEST_RUN(multipart);
     TEST_RUN(proc);
