@@ -215,7 +215,7 @@
 #include "cli/cmd_job.c"
 #include "cli/cmd_shell.c"
 #include "cli/cmd_forward.c"
-#include "cli/cmd_file.c"
+#include "cli/cmd_copy.c"
 #include "cli/cmd_provider.c"
 #include "cli/cmd_plugin.c"
 #include "cli/cmd_config.c"

@@ -2,9 +2,9 @@
 
 #include "cli/cmd_about.h"
 #include "cli/cmd_config.h"
+#include "cli/cmd_copy.h"
 #include "cli/cmd_doctor.h"
 #include "cli/cmd_exec.h"
-#include "cli/cmd_file.h"
 #include "cli/cmd_forward.h"
 #include "cli/cmd_job.h"
 #include "cli/cmd_plugin.h"
@@ -286,14 +286,14 @@ static const ArgCommand commands__rows[] = {
      "standard input; a REMOTE that ends in / is a folder.\n",
      "  abx sandbox upload ID unicode.txt '/tmp/\xe4\xbd\xa0\xe5\xa5\xbd \xe4\xb8\x96\xe7\x95\x8c.txt'\n"
      "  tar c src | abx sandbox upload ID - /tmp/src.tar\n",
-     NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, true, "LOCAL"}, {PLACE_ONE, false, "REMOTE"}}, cmd_file_upload},
+     NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, true, "LOCAL"}, {PLACE_ONE, false, "REMOTE"}}, cmd_copy_upload},
     {"sandbox", "download", NULL, "copy a file out of a sandbox",
      "Written beside LOCAL and renamed, so nothing half-written is seen under that\n"
      "name. LOCAL - is standard output; a folder takes the file's own name, and so\n"
      "does the working directory when LOCAL is left out.\n",
      "  abx sandbox download ID '/tmp/\xe4\xbd\xa0\xe5\xa5\xbd \xe4\xb8\x96\xe7\x95\x8c.txt' back.txt\n"
      "  abx sandbox download ID /var/log/app.log - | grep error\n",
-     NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "REMOTE"}, {PLACE_MAYBE, true, "LOCAL"}}, cmd_file_download},
+     NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "REMOTE"}, {PLACE_MAYBE, true, "LOCAL"}}, cmd_copy_download},
     {"sandbox", "pause", NULL, "freeze a sandbox", "", "  abx sandbox pause ID\n", NULL, 0,
      {{PLACE_ONE, false, "ID"}}, cmd_sandbox_pause},
     {"sandbox", "resume", NULL, "let a paused sandbox go on", "", "  abx sandbox resume ID\n", NULL, 0,

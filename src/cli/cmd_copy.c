@@ -1,4 +1,4 @@
-#include "cli/cmd_file.h"
+#include "cli/cmd_copy.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -12,15 +12,15 @@
 #include "os/poll.h"
 
 /* Standard input or output as a flow of abx.h, and how it failed. */
-typedef struct CmdFilePipe {
+typedef struct CmdCopyPipe {
     const Output *out;
     bool          failed;
     Err           err;
-} CmdFilePipe;
+} CmdCopyPipe;
 
-static ptrdiff_t cmd_file__read(void *ctx, void *p, size_t size)
+static ptrdiff_t cmd_copy__read(void *ctx, void *p, size_t size)
 {
-    CmdFilePipe *pipe = ctx;
+    CmdCopyPipe *pipe = ctx;
 
     for (;;) {
         pipe->failed = !poll_one(STDIN_FILENO, POLLIN, pipe->out->cancel_fd, DEADLINE_NONE, &pipe->err);
@@ -40,9 +40,9 @@ static ptrdiff_t cmd_file__read(void *ctx, void *p, size_t size)
     }
 }
 
-static int cmd_file__write(void *ctx, const void *p, size_t size)
+static int cmd_copy__write(void *ctx, const void *p, size_t size)
 {
-    CmdFilePipe *pipe = ctx;
+    CmdCopyPipe *pipe = ctx;
 
     pipe->failed = !output_bytes(pipe->out, STDOUT_FILENO, (Str){p, size}, &pipe->err);
     errno = !pipe->failed ? 0 : pipe->err.sys ? pipe->err.sys : EINTR;
@@ -50,7 +50,7 @@ static int cmd_file__write(void *ctx, const void *p, size_t size)
 }
 
 /* The last part of a path, as a name for the other side. */
-static bool cmd_file__last(const char *path, Str *name, Err *err)
+static bool cmd_copy__last(const char *path, Str *name, Err *err)
 {
     Str s = str_from(path);
 
@@ -67,14 +67,14 @@ static bool cmd_file__last(const char *path, Str *name, Err *err)
     return true;
 }
 
-static bool cmd_file__is_dir(const char *path)
+static bool cmd_copy__is_dir(const char *path)
 {
     struct stat st;
 
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int cmd_file__moved(const Run *r, const char *path, int64_t size)
+static int cmd_copy__moved(const Run *r, const char *path, int64_t size)
 {
     Buf text = buf_make(LIMIT_DOCUMENT);
 
@@ -97,13 +97,13 @@ static int cmd_file__moved(const Run *r, const char *path, int64_t size)
 }
 
 /* A flow of ours that failed knows the reason better than the call it failed. */
-static int cmd_file__failed(const Run *r, const CmdFilePipe *pipe, const abx_error *e)
+static int cmd_copy__failed(const Run *r, const CmdCopyPipe *pipe, const abx_error *e)
 {
     return pipe->failed ? run_fail_own(r, &pipe->err) : run_fail(r, e);
 }
 
 /* upload ID LOCAL REMOTE; a REMOTE that ends in '/' is a folder. */
-static bool cmd_file__remote(const Run *r, const char **remote, Err *err)
+static bool cmd_copy__remote(const Run *r, const char **remote, Err *err)
 {
     const char *local = r->args->words[1];
     Str         name, folder = str_from(r->args->words[2]);
@@ -111,20 +111,20 @@ static bool cmd_file__remote(const Run *r, const char **remote, Err *err)
     *remote = folder.p;
     if (!str_ends(folder, STR("/")))
         return true;
-    if (!cmd_file__last(local, &name, err))
+    if (!cmd_copy__last(local, &name, err))
         return false;
     *remote = arena_fmt(r->a, "%s%s", folder.p, name.p).p;
     return true;
 }
 
-int cmd_file_upload(Run *r)
+int cmd_copy_upload(Run *r)
 {
     const char *local = r->args->words[1], *remote;
-    CmdFilePipe pipe = {.out = &r->out};
+    CmdCopyPipe pipe = {.out = &r->out};
     abx_error   e;
     Err         err;
 
-    if (!cmd_file__remote(r, &remote, &err))
+    if (!cmd_copy__remote(r, &remote, &err))
         return run_fail_own(r, &err);
     if (strcmp(local, "-") == 0 && values_take_input(r->args, r->a)) {
         err_set(&err, ERR_USAGE, E8002, "Standard input cannot hold both the file and a setting");
@@ -133,25 +133,25 @@ int cmd_file_upload(Run *r)
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
     int64_t      size = -1;
     if (box && strcmp(local, "-") == 0)
-        size = abx_write_file(box, remote, -1, -1, cmd_file__read, &pipe, &e);
+        size = abx_write_file(box, remote, -1, -1, cmd_copy__read, &pipe, &e);
     else if (box)
         size = abx_upload(box, local, remote, &e);
-    int status = size < 0 ? cmd_file__failed(r, &pipe, &e) : cmd_file__moved(r, remote, size);
+    int status = size < 0 ? cmd_copy__failed(r, &pipe, &e) : cmd_copy__moved(r, remote, size);
     abx_sandbox_free(box);
     return status;
 }
 
 /* download ID REMOTE [LOCAL]; a LOCAL that is a folder takes the file's name,
  * and so does the working directory. */
-static bool cmd_file__local(const Run *r, const char **local, Err *err)
+static bool cmd_copy__local(const Run *r, const char **local, Err *err)
 {
     const char *remote = r->args->words[1];
     Str         name;
 
     *local = r->args->word_count > 2 ? r->args->words[2] : ".";
-    if (strcmp(*local, "-") == 0 || (!str_ends(str_from(*local), STR("/")) && !cmd_file__is_dir(*local)))
+    if (strcmp(*local, "-") == 0 || (!str_ends(str_from(*local), STR("/")) && !cmd_copy__is_dir(*local)))
         return true;
-    if (!cmd_file__last(remote, &name, err))
+    if (!cmd_copy__last(remote, &name, err))
         return false;
     if (r->args->word_count == 2)
         *local = arena_cstr(r->a, name);
@@ -160,14 +160,14 @@ static bool cmd_file__local(const Run *r, const char **local, Err *err)
     return true;
 }
 
-int cmd_file_download(Run *r)
+int cmd_copy_download(Run *r)
 {
     const char *remote = r->args->words[1], *local;
-    CmdFilePipe pipe = {.out = &r->out};
+    CmdCopyPipe pipe = {.out = &r->out};
     abx_error   e;
     Err         err;
 
-    if (!cmd_file__local(r, &local, &err))
+    if (!cmd_copy__local(r, &local, &err))
         return run_fail_own(r, &err);
     bool to_stdout = strcmp(local, "-") == 0;
     if (to_stdout && r->out.json) {
@@ -177,8 +177,8 @@ int cmd_file_download(Run *r)
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
     int64_t      size = -1;
     if (box)
-        size = to_stdout ? abx_read_file(box, remote, cmd_file__write, &pipe, &e) : abx_download(box, remote, local, &e);
-    int status = size < 0 ? cmd_file__failed(r, &pipe, &e) : to_stdout ? 0 : cmd_file__moved(r, local, size);
+        size = to_stdout ? abx_read_file(box, remote, cmd_copy__write, &pipe, &e) : abx_download(box, remote, local, &e);
+    int status = size < 0 ? cmd_copy__failed(r, &pipe, &e) : to_stdout ? 0 : cmd_copy__moved(r, local, size);
     abx_sandbox_free(box);
     return status;
 }
