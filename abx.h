@@ -443,6 +443,60 @@ ABX_API int64_t abx_read_file(abx_sandbox *b, const char *path, abx_writer *writ
 ABX_API int64_t abx_upload(abx_sandbox *b, const char *local, const char *path, abx_error *e);
 ABX_API int64_t abx_download(abx_sandbox *b, const char *path, const char *local, abx_error *e);
 
+/* ---- copying: files and trees, here, there, and between sandboxes ---- */
+
+/* How it goes, and what came of a single entry. */
+typedef enum abx_copy_kind {
+    ABX_COPY_PROGRESS,              /* now and then, at most ten times a second, and once at the end */
+    ABX_COPY_DONE,                  /* one entry is there */
+    ABX_COPY_SAME,                  /* it was there already (resume) */
+    ABX_COPY_FAILED,                /* it is not; the rest goes on */
+} abx_copy_kind;
+
+typedef struct abx_copy_event {
+    abx_copy_kind kind;
+    const char   *path;             /* of the entry, where it is copied to, or from when it could not be read; good until the function returns */
+    const char   *reason;           /* ABX_COPY_FAILED: what is wrong, in one line */
+    int64_t       bytes, total;     /* so many of file content have moved, of so many; total -1: not known */
+    int64_t       files, total_files;
+} abx_copy_event;
+
+typedef struct abx_copy_options {
+    size_t       size;              /* sizeof(abx_copy_options) */
+    abx_sandbox *from, *to;         /* NULL: this machine. Not both NULL; two sandboxes of one session, or of two */
+    const char *const *paths;       /* in a sandbox: patterns (`*`, `?`, `[...]`, `\x`), unless there is one by that name */
+    size_t       path_count;
+    const char  *target;
+    const char  *user;              /* as whom files are read or written in the sandbox: by the agent. NULL: the daemon's own */
+    int          verify;            /* SHA-256 of each file compared. -1: of trees; 0; 1 */
+    int          resume;            /* go on where an interrupted copy was, and pass over what is there already: by the agent */
+    void       (*event)(void *ctx, const abx_copy_event *ev);   /* NULL: nobody listens */
+    void        *ctx;
+} abx_copy_options;
+
+typedef struct abx_copied {
+    int64_t files, bytes;           /* that were copied, or were there already */
+    int64_t failed;                 /* entries that were not */
+    int     tree;                   /* a folder was among them */
+    char    path[4096];             /* of one file: where it lies now */
+} abx_copied;
+
+/* Copies by the rules of `cp -R` (a table is in `abx help copying`): a file, a
+ * folder with all that is in it, or "DIR/.", what is in a folder. Every file is
+ * there whole or not at all; links stay links and are never followed below a
+ * path that was named. A single file goes by the backend's own calls, a tree by
+ * the carried agent as one stream, and without it file by file. 0 when something
+ * was copied, or there was nothing to copy: out->failed says how many were not.
+ * -1: nothing more could be done; what is whole by then stays. E4001: no such
+ * path. E4000: a target of another kind, a full disk. E8004: what only the agent
+ * can do. E8020: what came from the sandbox was none of what an agent sends. */
+ABX_API int abx_copy(const abx_copy_options *options, abx_copied *out, abx_error *e);
+
+/* The SHA-256 of a file in the sandbox, in hex; read there by the agent, or all of it here. */
+ABX_API int abx_hash_file(abx_sandbox *b, const char *path, char hex[65], abx_error *e);
+
+/* ---- files, one by one ---- */
+
 typedef enum abx_file_type { ABX_FILE, ABX_FOLDER, ABX_LINK, ABX_OTHER } abx_file_type;
 
 typedef struct abx_file_info {
@@ -468,6 +522,24 @@ ABX_API int abx_make_folder(abx_sandbox *b, const char *path, abx_error *e);    
  * folder refused; missing folders are made. */
 ABX_API int abx_move(abx_sandbox *b, const char *from, const char *to, abx_error *e);
 ABX_API int abx_remove(abx_sandbox *b, const char *path, abx_error *e);         /* a folder with all that is in it */
+ABX_API int abx_chmod(abx_sandbox *b, const char *path, int mode, abx_error *e);    /* 0 ... 07777; a link is followed */
+
+/* What happens to a file or in a folder, told by the agent (E8004 without it).
+ * `deep`: in all that is below, too. */
+typedef struct abx_watch abx_watch;
+
+typedef enum abx_change { ABX_CREATED, ABX_CHANGED, ABX_REMOVED, ABX_LOST_TRACK, ABX_WATCHING } abx_change;
+
+typedef struct abx_watch_event {
+    abx_change  change;             /* a move is REMOVED and CREATED. LOST_TRACK: too much happened, look again.
+                                       WATCHING: the first one; what happens from now on is told */
+    const char *path;               /* good until the next call */
+} abx_watch_event;
+
+ABX_API abx_watch *abx_watch_start(abx_sandbox *b, const char *path, int deep, abx_error *e);
+/* 1: *ev is the next one. 0: none now (wait 0). -1: it ended, *e says why. */
+ABX_API int abx_watch_next(abx_watch *w, int wait, abx_watch_event *ev, abx_error *e);
+ABX_API void abx_watch_close(abx_watch *w);             /* NULL is fine */
 
 /* ---- processes ---- */
 

@@ -1,16 +1,22 @@
-#include "abx.h"
+#include "api/copy.h"
 
+#include "abx.h"
 #include "api/error.h"
-#include "api/session.h"
+#include "api/hash.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "data/clean.h"
 #include "os/fs.h"
 #include "os/poll.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { COPY_TELL_MS = 100 };
 
 /* ---- the caller's functions as a Source and a Sink ---- */
 
@@ -35,123 +41,405 @@ static bool copy__write(void *ctx, Str bytes, Err *err)
     return w->write(w->ctx, bytes.p, bytes.n) == 0 || err_sys(err, errno, E4000, "cannot write what was received");
 }
 
-static int64_t copy__put(abx_sandbox *b, const char *path, int mode, Source from, abx_error *e)
+static bool copy__get(const abx_sandbox *b, Str path, Sink to, int64_t *size, Err *err)
 {
     Provider *p = b->session->provider;
-    int64_t   size;
-    Err       err;
 
-    if (!p->kind->file_write(p, str_from(b->id), str_from(path), mode, from, &size, DEADLINE_NONE, &err))
-        return error_give(e, &err);
-    return size;
-}
-
-static int64_t copy__get(abx_sandbox *b, const char *path, Sink to, abx_error *e)
-{
-    Provider *p = b->session->provider;
-    int64_t   size;
-    Err       err;
-
-    if (!p->kind->file_read(p, str_from(b->id), str_from(path), to, &size, DEADLINE_NONE, &err))
-        return error_give(e, &err);
-    return size;
+    return p->kind->file_read(p, str_from(b->id), path, to, size, DEADLINE_NONE, err);
 }
 
 int64_t abx_write_file(abx_sandbox *b, const char *path, int mode, int64_t size, abx_reader *reader, void *ctx,
                        abx_error *e)
 {
+    Provider  *p = b->session->provider;
     CopyReader r = {reader, ctx};
+    int64_t    there;
+    Err        err;
 
-    return copy__put(b, path, mode, (Source){copy__read, &r, size < 0 ? -1 : size}, e);
+    return p->kind->file_write(p, str_from(b->id), str_from(path), mode, (Source){copy__read, &r, size < 0 ? -1 : size}, &there,
+                               DEADLINE_NONE, &err) ? there : error_give(e, &err);
 }
 
 int64_t abx_read_file(abx_sandbox *b, const char *path, abx_writer *writer, void *ctx, abx_error *e)
 {
     CopyWriter w = {writer, ctx};
 
-    return copy__get(b, path, (Sink){copy__write, &w}, e);
+    int64_t    size;
+    Err        err;
+
+    return copy__get(b, str_from(path), (Sink){copy__write, &w}, &size, &err) ? size : error_give(e, &err);
 }
 
-/* ---- local files ---- */
+/* ---- what is told ---- */
+
+static void copy__tell(const Copy *c, abx_copy_kind kind, Str path, const char *reason)
+{
+    Arena a = c->a;
+
+    if (c->o->event)
+        c->o->event(c->o->ctx, &(abx_copy_event){
+            .kind = kind, .path = clean_path(path, &a).p, .reason = clean_message(str_from(reason), NULL, 0, &a).p,
+            .bytes = c->moved, .total = c->total, .files = c->out->files, .total_files = c->total_files,
+        });
+}
+
+void copy_moved(Copy *c, int64_t bytes)
+{
+    c->moved += bytes;
+    if (!c->o->event || !clock_passed(c->told))
+        return;
+    c->told = clock_after(COPY_TELL_MS);
+    copy__tell(c, ABX_COPY_PROGRESS, (Str){0}, NULL);
+}
+
+void copy_done(Copy *c, abx_copy_kind kind, Str path, int64_t size)
+{
+    if (size >= 0) {
+        c->out->files++;
+        c->out->bytes += size;
+    }
+    if (size < 0 || str_has(path, '/'))
+        c->out->tree = 1;
+    copy__tell(c, kind, path, NULL);
+}
+
+/* ---- paths ---- */
+
+bool copy_is_pattern(Str path)
+{
+    return str_has(path, '*') || str_has(path, '?') || str_has(path, '[') || str_has(path, '\\');
+}
+
+bool copy_ends_in_folder(Str path)
+{
+    return str_ends(path, STR("/")) || str_ends(path, STR("/.")) || str_eq(path, STR("."));
+}
+
+Str copy_join(Arena *a, Str folder, Str name)
+{
+    return arena_fmt(a, "%.*s%s%.*s", STR_ARG(folder), str_ends(folder, STR("/")) ? "" : "/", STR_ARG(name));
+}
+
+void copy_lies(Copy *c, Str path)
+{
+    snprintf(c->out->path, sizeof c->out->path, "%.*s", STR_ARG(path));
+}
+
+/* ---- one local file, sent ---- */
 
 typedef struct CopyLocal {
     int         fd;
     const char *name;
-    int64_t     left;       /* of the size it had when it was opened; -1: it did not say */
+    bool        folder;
+    int         mode;       /* -1: it is no ordinary file */
+    int64_t     size;       /* that it had when it was opened; -1: it did not say */
+    int64_t     n;          /* bytes that were read of it */
     int         cancel_fd;
+    Copy       *c;          /* NULL: nobody listens */
+    Sha256      hash;
 } CopyLocal;
 
 static bool copy__local_read(void *ctx, char *p, size_t cap, size_t *n, Err *err)
 {
     CopyLocal *f = ctx;
+    int64_t    left = f->size - f->n;
     ssize_t    got;
 
     /* What the file has grown by since is not part of this copy. */
-    if (f->left >= 0 && (int64_t)cap > f->left)
-        cap = (size_t)f->left;
+    if (f->size >= 0 && (int64_t)cap > left)
+        cap = (size_t)left;
     do {
-        if (f->left < 0 && !poll_one(f->fd, POLLIN, f->cancel_fd, DEADLINE_NONE, err))
+        if (f->size < 0 && !poll_one(f->fd, POLLIN, f->cancel_fd, DEADLINE_NONE, err))
             return false;
         got = cap ? read(f->fd, p, cap) : 0;
     } while (got < 0 && (errno == EINTR || errno == EAGAIN));
     if (got < 0)
         return err_sys(err, errno, E4000, "cannot read %s", f->name);
-    if (f->left > 0 && got == 0)
+    if (f->size >= 0 && left > 0 && got == 0)
         return err_set(err, ERR_INPUT, E4000, "%s became shorter while it was read", f->name);
-    if (f->left > 0)
-        f->left -= got;
+    f->n += got;
+    if (f->c && f->c->verify)
+        sha256_add(&f->hash, (Str){p, (size_t)got});
+    if (f->c)
+        copy_moved(f->c, got);
     *n = (size_t)got;
     return true;
 }
 
-int64_t abx_upload(abx_sandbox *b, const char *local, const char *path, abx_error *e)
+static bool copy__local_open(const char *local, const abx_sandbox *b, CopyLocal *f, Err *err)
 {
-    /* O_NONBLOCK: waiting for the writer of a FIFO is done where a signal is seen. */
-    CopyLocal   f = {.fd = open(local, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), .name = local, .left = -1,
-                     .cancel_fd = b->session->provider->host.cancel_fd};
     struct stat st;
-    int64_t     size = -1;
-    Err         err;
 
-    if (f.fd < 0 || fstat(f.fd, &st) != 0) {
-        err_sys(&err, errno, E4000, "cannot open %s", local);
-        error_give(e, &err);
-    } else if (S_ISDIR(st.st_mode)) {
-        err_set(&err, ERR_USAGE, E4000, "%s is a folder; one file is uploaded at a time", local);
-        error_give(e, &err);
-    } else {
+    /* O_NONBLOCK: waiting for the writer of a FIFO is done where a signal is seen. */
+    *f = (CopyLocal){.fd = open(local, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), .name = local, .mode = -1, .size = -1,
+                     .cancel_fd = b->session->provider->host.cancel_fd, .hash = sha256_make()};
+    if (f->fd < 0 || fstat(f->fd, &st) != 0)
+        return err_sys(err, errno, E4000, "cannot open %s", local);
+    f->folder = S_ISDIR(st.st_mode);
+    if (S_ISREG(st.st_mode)) {
+        f->mode = (int)(st.st_mode & 07777);
         /* Files of /proc say that they are empty: only reading tells. */
-        if (S_ISREG(st.st_mode) && st.st_size > 0)
-            f.left = st.st_size;
-        size = copy__put(b, path, S_ISREG(st.st_mode) ? (int)(st.st_mode & 07777) : -1,
-                         (Source){copy__local_read, &f, f.left}, e);
+        f->size = st.st_size > 0 ? st.st_size : -1;
     }
-    if (f.fd >= 0)
-        close(f.fd);
-    return size;
+    return true;
 }
 
+static bool copy__send(const abx_sandbox *b, CopyLocal *f, Str path, int64_t *size, Err *err)
+{
+    Provider *p = b->session->provider;
+
+    return p->kind->file_write(p, str_from(b->id), path, f->mode, (Source){copy__local_read, f, f->size}, size, DEADLINE_NONE, err);
+}
+
+int64_t abx_upload(abx_sandbox *b, const char *local, const char *path, abx_error *e)
+{
+    CopyLocal f;
+    int64_t   size = -1;
+    Err       err;
+    bool      ok = copy__local_open(local, b, &f, &err);
+
+    if (ok && f.folder)
+        ok = err_set(&err, ERR_USAGE, E4000, "%s is a folder; abx_copy() copies those", local);
+    ok = ok && copy__send(b, &f, str_from(path), &size, &err);
+    if (f.fd >= 0)
+        close(f.fd);
+    return ok ? size : error_give(e, &err);
+}
+
+/* Nothing was taken of it yet, or it can be read again. */
+static bool copy__again(CopyLocal *f)
+{
+    if (f->n && lseek(f->fd, 0, SEEK_SET) != 0)
+        return false;
+    f->c->moved -= f->n;
+    f->n = 0;
+    f->hash = sha256_make();
+    return true;
+}
+
+/* Whether the target is a folder is known once a file could not be written
+ * there: so one that is none costs no question. */
+static bool copy__up_file(Copy *c, CopyLocal *f, Err *err)
+{
+    Str     target = str_from(c->o->target), name = c->roots[0].name, path = target;
+    bool    inside = copy_ends_in_folder(target);
+    int64_t size;
+
+    f->c = c;
+    c->total = f->size;
+    c->total_files = 1;
+    if (inside)
+        path = copy_join(&c->a, target, name);
+    bool ok = copy__send(c->o->to, f, path, &size, err);
+    if (!ok && !inside && err->kind == ERR_REMOTE && err->sys == EISDIR && copy__again(f)) {
+        path = copy_join(&c->a, target, name);
+        ok = copy__send(c->o->to, f, path, &size, err);
+    }
+    if (!ok || (c->verify && !hash_compare(c->o->to, path, &f->hash, err)))
+        return false;
+    copy_lies(c, path);
+    copy_done(c, ABX_COPY_DONE, name, size);
+    return true;
+}
+
+/* ---- one file, received ---- */
+
 /* The file layer does not know what its failure means to us. */
-static int64_t copy__local_failure(Err *err, abx_error *e)
+static bool copy__local_failure(Err *err)
 {
     if (err->code == E0000 && err->kind != ERR_CANCELLED)
         err->code = E4000;
-    return error_give(e, err);
+    return false;
 }
 
 int64_t abx_download(abx_sandbox *b, const char *path, const char *local, abx_error *e)
 {
     FsTemp  temp;
-    int64_t size;
+    int64_t size = -1;
     Err     err;
+    bool    ok = fs_temp_open(local, -1, &temp, &err);
 
-    if (!fs_temp_open(local, -1, &temp, &err))
-        return copy__local_failure(&err, e);
-    temp.cancel_fd = b->session->provider->host.cancel_fd;
-    size = copy__get(b, path, fs_temp_sink(&temp), e);
-    if (size < 0)
-        fs_temp_abort(&temp);
-    else if (!fs_temp_commit(&temp, true, &err))
-        return copy__local_failure(&err, e);
-    return size;
+    if (ok) {
+        temp.cancel_fd = b->session->provider->host.cancel_fd;
+        ok = copy__get(b, str_from(path), fs_temp_sink(&temp), &size, &err);
+        if (!ok)
+            fs_temp_abort(&temp);
+        ok = ok && fs_temp_commit(&temp, true, &err);
+    }
+    if (ok)
+        return size;
+    copy__local_failure(&err);
+    return error_give(e, &err);
+}
+
+typedef struct CopyInto {
+    Copy       *c;
+    const char *path;
+    FsTemp      temp;
+    bool        open;
+    Sha256      hash;
+} CopyInto;
+
+/* The folders above a path. */
+static void copy__make_folders(const char *path, Arena a)
+{
+    char *p = arena_cstr(&a, str_from(path));
+
+    for (char *slash = p + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = '\0';
+        mkdir(p, 0777);
+    }
+}
+
+static bool copy__into_open(CopyInto *t, bool make, Err *err)
+{
+    if (t->open)
+        return true;
+    if (make)
+        copy__make_folders(t->path, t->c->a);
+    t->open = fs_temp_open(t->path, -1, &t->temp, err);
+    t->temp.cancel_fd = t->c->o->from->session->provider->host.cancel_fd;
+    return t->open || copy__local_failure(err);
+}
+
+static bool copy__into_write(void *ctx, Str bytes, Err *err)
+{
+    CopyInto *t = ctx;
+
+    if (!copy__into_open(t, true, err) || !fs_temp_write(&t->temp, bytes, err))
+        return copy__local_failure(err);
+    if (t->c->verify)
+        sha256_add(&t->hash, bytes);
+    copy_moved(t->c, (int64_t)bytes.n);
+    return true;
+}
+
+/* Where the folder of the target is missing it is made when something came. */
+static bool copy__down_file(Copy *c, Err *err)
+{
+    const abx_sandbox *b = c->o->from;
+    Str      target = str_from(c->o->target), name = c->roots[0].name;
+    bool     inside = copy_ends_in_folder(target) || fs_type(target.p) == FS_FOLDER;
+    CopyInto t = {.c = c, .path = inside ? copy_join(&c->a, target, name).p : target.p, .hash = sha256_make()};
+    int64_t  size;
+
+    c->total_files = 1;
+    if (!copy__into_open(&t, false, err) && err->kind != ERR_NOT_FOUND)
+        return false;
+    bool ok = copy__get(b, str_from(c->roots[0].path), (Sink){copy__into_write, &t}, &size, err) &&
+              copy__into_open(&t, true, err) &&
+              (!c->verify || hash_compare(b, str_from(c->roots[0].path), &t.hash, err));
+    if (!ok && t.open)
+        fs_temp_abort(&t.temp);
+    if (!ok || !fs_temp_commit(&t.temp, true, err))
+        return copy__local_failure(err);
+    copy_lies(c, str_from(t.path));
+    copy_done(c, ABX_COPY_DONE, name, size);
+    return true;
+}
+
+/* ---- which way ---- */
+
+static bool copy__many(Copy *c, Err *err)
+{
+    return err_set(err, ERR_USAGE, E4000, "%s: one file is copied at a time, by the backend's own calls", c->o->paths[0]);
+}
+
+static bool copy__up(Copy *c, Err *err)
+{
+    const abx_copy_options *o = c->o;
+    const ProviderKind     *kind = o->to->session->provider->kind;
+    CopyLocal f;
+
+    if (o->path_count > 1)
+        return copy__many(c, err);
+    bool ok = copy__local_open(o->paths[0], o->to, &f, err);
+    if (ok && (f.folder || o->resume || o->user || (kind->file_max && f.size > kind->file_max)))
+        ok = copy__many(c, err);
+    else if (ok)
+        ok = copy__up_file(c, &f, err);
+    if (f.fd >= 0)
+        close(f.fd);
+    return ok;
+}
+
+static bool copy__down(Copy *c, Err *err)
+{
+    const abx_copy_options *o = c->o;
+    Str path = str_from(o->paths[0]);
+
+    if (o->path_count == 1 && !o->resume && !o->user && !copy_ends_in_folder(path)) {
+        if (copy__down_file(c, err))
+            return true;
+        bool folder = err->kind == ERR_REMOTE && err->sys == EISDIR;
+        if (!folder && (err->code != E4001 || !c->several))
+            return false;
+        /* There is one by that very name: it is no pattern. */
+        c->several &= !folder;
+        c->total_files = -1;
+    }
+    return copy__many(c, err);
+}
+
+/* The last part of a path. */
+static bool copy__name(Str path, Str *name, Err *err)
+{
+    while (path.n && path.p[path.n - 1] == '/')
+        path.n--;
+    for (*name = path; str_find(path, '/') < path.n; *name = path)
+        str_skip(&path, str_find(path, '/') + 1);
+    return (name->n && !str_eq(*name, STR(".."))) || err_set(err, ERR_USAGE, E8002, "a path of a copy ends in no name");
+}
+
+/* Two of one name would come to lie at one place. */
+static bool copy__names(Copy *c, Err *err)
+{
+    const abx_copy_options *o = c->o;
+    CopyRoot *roots = arena_array(&c->a, o->path_count, sizeof *roots);
+    Str      *names = arena_array(&c->a, o->path_count, sizeof *names);
+    size_t    n = 0;
+
+    c->several = o->path_count > 1;
+    for (size_t i = 0; i < o->path_count; i++) {
+        Str path = str_from(o->paths[i]);
+        roots[i].path = o->paths[i];
+        if (!copy__name(path, &roots[i].name, err))
+            return false;
+        if (o->from && copy_is_pattern(path))
+            c->several = true;
+        else
+            names[n++] = roots[i].name;
+    }
+    c->roots = roots;
+    if (n)
+        qsort(names, n, sizeof *names, str_by_bytes);
+    for (size_t i = 1; i < n; i++)
+        if (str_eq(names[i], names[i - 1]))
+            return err_set(err, ERR_USAGE, E8002, "two of the sources are called '%.*s'", STR_ARG(names[i]));
+    return true;
+}
+
+static bool copy__run(Copy *c, Err *err)
+{
+    const abx_copy_options *o = c->o;
+
+    if (o->size != sizeof *o || (!o->from && !o->to) || !o->path_count || !o->target || !o->target[0])
+        return err_set(err, ERR_USAGE, E8002, "a copy needs a sandbox, a source and a target");
+    if (!copy__names(c, err))
+        return false;
+    return !o->from ? copy__up(c, err) : !o->to ? copy__down(c, err) : copy__many(c, err);
+}
+
+int abx_copy(const abx_copy_options *options, abx_copied *out, abx_error *e)
+{
+    abx_copied none;
+    Err        err;
+    Copy       c = {.o = options, .out = out ? out : &none, .a = arena_make(ARENA_COMMAND), .verify = options->verify > 0,
+                    .total = -1, .total_files = -1};
+
+    *c.out = (abx_copied){0};
+    bool ok = copy__run(&c, &err);
+    copy__tell(&c, ABX_COPY_PROGRESS, (Str){0}, NULL);
+    arena_free(&c.a);
+    return ok ? 0 : error_give(e, &err);
 }

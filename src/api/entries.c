@@ -81,3 +81,16 @@ int abx_remove(abx_sandbox *b, const char *path, abx_error *e)
 
     return ok ? 0 : error_give(e, &err);
 }
+
+int abx_chmod(abx_sandbox *b, const char *path, int mode, abx_error *e)
+{
+    Provider *p = b->session->provider;
+    Err       err;
+    bool      ok = mode >= 0 && mode <= 07777;
+
+    if (!ok)
+        err_set(&err, ERR_USAGE, E8002, "a mode of %d makes no sense: 0 to 07777 are", mode);
+    ok = ok && session_can(p, p->kind->file_chmod != NULL, "files.chmod", &err) &&
+         p->kind->file_chmod(p, str_from(b->id), str_from(path), mode, DEADLINE_NONE, &err);
+    return ok ? 0 : error_give(e, &err);
+}

@@ -34,7 +34,7 @@ ABX_FN CarryResult carried_ask(Provider *p, Str id, const FrameStart *start, Buf
 
 /* One of the agent's own programs, FRAME_TAR_IN and the next three, with these
  * words (data/frame.h), from the folder `/`. It takes input where `input` says so. */
-ABX_SET CarryResult carried_files(Provider *p, Str id, FrameKind kind, Strs argv, Str user, bool input, ExecCall **out,
+ABX_FN CarryResult carried_files(Provider *p, Str id, FrameKind kind, Strs argv, Str user, bool input, ExecCall **out,
                                   Deadline d, Err *err);
 
 /* Any call, to its end: what it prints to its stdout. False: its result is not known. */

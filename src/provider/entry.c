@@ -8,12 +8,20 @@
 #include "data/shell.h"
 #include "provider/execd_command.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 bool entry_is_hard(Str path)
 {
     return str_has(path, '$') || str_has_control(path);
+}
+
+bool entry_is_folder(Str path, Err *err)
+{
+    err_set(err, ERR_REMOTE, E4000, "%.*s is a folder in the sandbox", STR_ARG(path));
+    err->sys = EISDIR;
+    return false;
 }
 
 bool entry_path(Str path, bool folder_ok, Arena *a, Str *out, Err *err)
@@ -69,7 +77,7 @@ static bool entry__succeeded(const ExecdRun *run, const char *what, Str path, Ar
     case ENTRY_MISSING:
         return err_set(err, ERR_NOT_FOUND, E4001, "there is nothing at %.*s in the sandbox", STR_ARG(path));
     case ENTRY_IS_FOLDER:
-        return err_set(err, ERR_REMOTE, E4000, "%.*s is a folder in the sandbox", STR_ARG(path));
+        return entry_is_folder(path, err);
     case ENTRY_NO_FOLDER:
         return err_set(err, ERR_REMOTE, E4000, "%.*s is no folder in the sandbox", STR_ARG(path));
     default:

@@ -38,6 +38,9 @@ typedef struct Entry {
 /* The daemon would read the path otherwise: it is for commands only. */
 ABX_FN bool entry_is_hard(Str path);
 
+/* Says so: E4000, sys EISDIR. Returns false. */
+ABX_FN bool entry_is_folder(Str path, Err *err);
+
 /* The path as it is used: absolute, no slash at its end. False: E8002, which
  * is also said of a slash at the end where a file must be named. */
 ABX_FN bool entry_path(Str path, bool folder_ok, Arena *a, Str *out, Err *err);

@@ -1,5 +1,6 @@
 #include "provider/epp_file.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/base64.h"
@@ -37,6 +38,26 @@ static bool epp_file__too_large(Str path, int64_t size, Err *err)
 
 /* ---- content ---- */
 
+static bool epp_file__is_folder(Str path, Err *err)
+{
+    err_set(err, ERR_REMOTE, E4000, "%.*s is a folder in the sandbox", STR_ARG(path));
+    err->sys = EISDIR;
+    return false;
+}
+
+/* Why a plugin wrote no file there: it has no word for this one reason. */
+static void epp_file__why(Epp *e, Str id, Str path, Deadline d, Err *err)
+{
+    FileInfo info;
+    Err      no;
+    Arena    a = arena_make(ARENA_COMMAND);
+
+    if (!e->calls.link.failed && err->kind != ERR_CANCELLED && epp_plugin_can(e, EPP_GATE_STAT, &no) &&
+        epp_file_stat(&e->base, id, path, &a, &info, d, &no) && info.type == FILE_FOLDER)
+        epp_file__is_folder(path, err);
+    arena_free(&a);
+}
+
 /* All of the source, if it is not too much. */
 static bool epp_file__gather(Source src, Str path, Buf *to, Err *err)
 {
@@ -71,6 +92,8 @@ bool epp_file_write(Provider *p, Str id, Str path, int mode, Source src, int64_t
         json_put_str(w, base64_encode(&a, buf_str(&bytes)));
         arena_free(&a);
         ok = epp_plugin_call(e, d, &result, err);
+        if (!ok)
+            epp_file__why(e, id, path, d, err);
     }
     *size = (int64_t)bytes.n;
     buf_free(&bytes);
@@ -88,7 +111,8 @@ static bool epp_file__fits(Epp *e, Str id, Str path, Deadline d, Err *err)
         return true;
     Arena a = arena_make(ARENA_COMMAND);
     if (epp_file_stat(&e->base, id, path, &a, &info, d, &no)) {
-        ok = info.size <= (int64_t)EPP_FILE_MOST || epp_file__too_large(path, info.size, err);
+        ok = info.type == FILE_FOLDER ? epp_file__is_folder(path, err)
+                                      : info.size <= (int64_t)EPP_FILE_MOST || epp_file__too_large(path, info.size, err);
     } else if (!e->calls.no_method) {
         *err = no;
         ok = false;

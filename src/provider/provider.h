@@ -224,7 +224,8 @@ typedef struct ProviderKind {
 
     /* Writes all of src to path, whole or not at all: what was there before
      * stays until the new content is complete. mode -1: an existing file keeps
-     * its own, a new one gets 0644. *size is what lies there now. */
+     * its own, a new one gets 0644. *size is what lies there now. Where a folder
+     * is, both fail with ERR_REMOTE E4000, sys EISDIR. */
     bool (*file_write)(Provider *p, Str id, Str path, int mode, Source src, int64_t *size, Deadline d, Err *err);
     bool (*file_read)(Provider *p, Str id, Str path, Sink to, int64_t *size, Deadline d, Err *err);
 

@@ -53,7 +53,7 @@ static bool transfer__target(Execd *x, Str *path, Entry *out, Arena *a, Deadline
             return false;
     }
     if (out->there && out->type == FILE_FOLDER)
-        return err_set(err, ERR_REMOTE, E4000, "%.*s is a folder in the sandbox", STR_ARG(*path));
+        return entry_is_folder(*path, err);
     if (out->there && out->type != FILE_REGULAR)
         return err_set(err, ERR_REMOTE, E4000, "%.*s is no ordinary file in the sandbox", STR_ARG(*path));
     return true;
@@ -290,7 +290,7 @@ static bool transfer__get(Execd *x, Str at, Str path, Sink to, int64_t *size, Ar
         if (err->code == E4001)
             return err_set(err, ERR_NOT_FOUND, E4001, "there is no file %.*s in the sandbox", STR_ARG(path));
         if (err->status == 500 && strstr(err->text, "seeker can't seek"))
-            return err_set(err, ERR_REMOTE, E4000, "%.*s is a folder in the sandbox", STR_ARG(path));
+            return entry_is_folder(path, err);
         return err_wrap(err, "%.*s", STR_ARG(path));
     }
     char *block = mem_new(TRANSFER_BLOCK);

@@ -1,0 +1,14 @@
+/* hash.h - the SHA-256 of a file in a sandbox: read there by the carried agent,
+ * or all of it here. */
+#ifndef ABX_HASH_H
+#define ABX_HASH_H
+
+#include "api/session.h"
+#include "base/sha256.h"
+
+ABX_FN bool hash_file(const abx_sandbox *b, Str path, unsigned char sha256[static SHA256_SIZE], Err *err);
+
+/* Is it this one? E8020. The hash is used up. */
+ABX_FN bool hash_compare(const abx_sandbox *b, Str path, Sha256 *hash, Err *err);
+
+#endif
