@@ -52,6 +52,8 @@
 #include "data/pack.c"
 /* sync: the two ends of a copy */
 #include "sync/item.c"
+#include "sync/walk.c"
+#include "sync/sender.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"
 #include "net/stream.c"

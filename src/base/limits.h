@@ -201,6 +201,7 @@
 /* Copying trees (sync/) */
 #define LIMIT_SYNC_DEPTH    200                 /* folders in folders: one descriptor each, of 1,024 that a process has */
 #define LIMIT_SYNC_PATH     ((size_t)8192)      /* of an entry, in the copy; Linux takes 4,095 at once, and names of 255 */
+#define LIMIT_SYNC_NAMES    ((size_t)64 << 20)  /* bytes of the names in folders that are open: 2 million of 30 */
 #define LIMIT_SYNC_ROOTS    ((size_t)100000)    /* what one pattern may match */
 #define LIMIT_SYNC_HAVE     ((size_t)1000000)   /* files that a resumed copy knows of: 64 MB */
 

@@ -492,6 +492,11 @@ bool tar_put(Buf *to, const TarHead *h, Err *err)
     return true;
 }
 
+void tar_put_nothing(Buf *to)
+{
+    tar__put_block(to, 'g', &(TarHead){.name = STR("pax_global_header")});
+}
+
 size_t tar_pad(int64_t size)
 {
     return (size_t)(-size & (TAR_BLOCK - 1));

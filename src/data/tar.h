@@ -69,7 +69,9 @@ typedef struct TarHead {
     int64_t  size;              /* of a TAR_FILE */
 } TarHead;
 
-ABX_SET bool   tar_put(Buf *to, const TarHead *h, Err *err) ABX_CHECK;
+ABX_FN bool   tar_put(Buf *to, const TarHead *h, Err *err) ABX_CHECK;
 ABX_FN size_t tar_pad(int64_t size);
+/* A block that says nothing, for who waits: a global header without a record. */
+ABX_FN void   tar_put_nothing(Buf *to);
 
 #endif

@@ -32,13 +32,15 @@
 typedef enum ItemKind {
     /* the sender, as records */
     ITEM_TOTAL,         /* `number` files with `size` bytes are to come, as far as could be seen */
-    ITEM_FROM,          /* the next file's content begins at `size`: the receiver has what is before */
+    ITEM_FROM,          /* the next file's content begins at `size`, and its entry's size is that of what is left: the
+                           receiver has what is before */
     ITEM_SPARSE,        /* the next file has holes: a block of zeros may become one */
-    ITEM_HASH,          /* of the whole file that just came, and its size */
+    ITEM_HASH,          /* of the whole file that just came, and its size, what is before `from` included */
     ITEM_FAILED,        /* errno `number`. Behind a content: it is not what it should be, drop it. Else: could not be read.
                            From the receiver: could not be written */
     ITEM_KEPT,          /* the receiver has this file as it is */
-    ITEM_END,           /* `number` files, `size` bytes in all were read, or written: the last one */
+    ITEM_END,           /* `number` files, `size` bytes in all were read, or written: the last one. Not those that failed or
+                           were kept, nor what is before `from` */
     /* the receiver, and the agent, as lines */
     ITEM_HAVE,          /* a file that is there, its size and hash */
     ITEM_PART,          /* of that file, so much lies in a partial one, with this hash */
@@ -62,9 +64,9 @@ enum { ITEM_WORDS = 104 };              /* no four words are longer */
 /* A line to the end of *to. */
 ABX_SET void item_put(Buf *to, const Item *i);
 /* The four words; the Str is in `words`. */
-ABX_SET Str item_words(const Item *i, char words[static ITEM_WORDS]);
+ABX_FN Str item_words(const Item *i, char words[static ITEM_WORDS]);
 /* From a record's words; `path` is left as it is. False: no item. */
-ABX_SET bool item_parse(Str words, Item *i) ABX_CHECK;
+ABX_FN bool item_parse(Str words, Item *i) ABX_CHECK;
 
 typedef struct ItemReader {
     Buf    held;

@@ -46,6 +46,8 @@
 #include "inflate_test.c"
 #include "tar_test.c"
 #include "item_test.c"
+#include "walk_test.c"
+#include "sender_test.c"
 #include "tls_test.c"
 #include "multipart_test.c"
 #include "proc_test.c"
@@ -136,6 +138,8 @@ int main(int argc, char **argv)
     TEST_RUN(inflate);
     TEST_RUN(tar);
     TEST_RUN(item);
+    TEST_RUN(walk);
+    TEST_RUN(sender);
     TEST_RUN(tls);
     TEST_RUN(multipart);
     TEST_RUN(proc);
