@@ -89,11 +89,26 @@ static bool program__environment(const FrameStart *s, const Person *who, Arena *
     return fits;
 }
 
+/* The word behind `abx agent` that does what START asks for; NULL: it names a program itself. */
+static const char *program__own(FrameKind kind)
+{
+    static const char *const words[FRAME_KINDS] = {
+        [FRAME_TAR_IN] = "tar-in", [FRAME_TAR_OUT] = "tar-out", [FRAME_HASH] = "hash", [FRAME_WATCH] = "watch",
+    };
+
+    return words[kind];
+}
+
 static const char **program__words(const FrameStart *s, Arena *a)
 {
     const char **argv = arena_array(a, s->argv.n + 4, sizeof *argv);
+    size_t       n = 0;
 
-    if (s->argv.n == 1) {
+    if (program__own(s->kind)) {
+        argv[n++] = "abx";
+        argv[n++] = "agent";
+        argv[n++] = program__own(s->kind);
+    } else if (s->argv.n == 1) {
         argv[0] = "sh";
         argv[1] = "-c";
         argv[2] = "--";             /* a line may begin with a sign */
@@ -101,7 +116,7 @@ static const char **program__words(const FrameStart *s, Arena *a)
         return argv;
     }
     for (size_t i = 0; i < s->argv.n; i++)
-        argv[i] = arena_cstr(a, s->argv.v[i]);
+        argv[n++] = arena_cstr(a, s->argv.v[i]);
     return argv;
 }
 
@@ -147,7 +162,8 @@ static bool program__run(Program *p, const FrameStart *s, const Person *who, Str
     if (!program__environment(s, who, a, &env))
         return program__failed(fail, FRAME_AT_START, E2BIG, STR("too many environment variables"));
     const char **argv = program__words(s, a);
-    ProcSpec     spec = {.file = s->argv.n == 1 ? "/bin/sh" : argv[0], .search = program__search(&env), .argv = argv,
+    const char  *file = program__own(s->kind) ? NULL : s->argv.n == 1 ? "/bin/sh" : argv[0];
+    ProcSpec     spec = {.file = file, .search = program__search(&env), .argv = argv,
                          .env = env.v, .cwd = program__folder(s, cwd, a), .fd = {its[0], its[1], its[2]},
                          .session = true, .terminal = p->tty, .as_user = who->changes, .uid = who->uid,
                          .gid = who->gid, .groups = who->groups, .n_groups = who->n_groups, .failed = &failed};

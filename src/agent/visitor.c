@@ -276,7 +276,7 @@ static void visitor__start(Visitor *v, Str *rest)
     }
     v->deaf = (s.flags & FRAME_START_NO_ACK) != 0;
     bool here = v->local && k->job.id[0];
-    if (s.kind == FRAME_EXEC || s.kind == FRAME_PTY) {
+    if (s.kind == FRAME_EXEC || s.kind == FRAME_PTY || s.kind >= FRAME_TAR_IN) {
         visitor__run(v, &s, a);
     } else if (s.kind == FRAME_JOBS) {
         visitor__jobs(v);

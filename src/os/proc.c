@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -97,11 +98,21 @@ static void proc__search(const ProcSpec *s)
     errno = worst;
 }
 
+/* This program, where it is still to be found: from here on nothing else of its
+ * folder or of /proc is needed. */
+static int proc__self(void)
+{
+    int fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+
+    return fd >= 0 ? fd : open((const char *)getauxval(AT_EXECFN), O_PATH | O_CLOEXEC);
+}
+
 static void proc__child(const ProcSpec *s, int report)
 {
     proc__signals();
     if (!proc__fds(s) || (s->files && setrlimit(RLIMIT_NOFILE, s->files) != 0))
         proc__fail(report, PROC_FDS);
+    int self = s->file ? -1 : proc__self();
     if (proc__core_lowered)
         setrlimit(RLIMIT_CORE, &proc__core);
     if ((s->session && setsid() < 0) || (s->group && !s->session && setpgid(0, 0) != 0))
@@ -112,7 +123,9 @@ static void proc__child(const ProcSpec *s, int report)
         proc__fail(report, PROC_USER);
     if (s->cwd && chdir(s->cwd) != 0)
         proc__fail(report, PROC_CWD);
-    if (s->search && !strchr(s->file, '/'))
+    if (!s->file)
+        syscall(SYS_execveat, self, "", s->argv, s->env, AT_EMPTY_PATH);
+    else if (s->search && !strchr(s->file, '/'))
         proc__search(s);
     else
         execve(s->file, (char *const *)s->argv, (char *const *)s->env);
@@ -151,7 +164,7 @@ bool proc_start(const ProcSpec *spec, pid_t *pid, Err *err)
         waitpid(child, NULL, 0);
         if (spec->failed)
             *spec->failed = r.stage;
-        const char *what = r.stage == PROC_EXEC ? spec->file : r.stage == PROC_CWD ? spec->cwd : "";
+        const char *what = r.stage == PROC_EXEC ? spec->file ? spec->file : spec->argv[0] : r.stage == PROC_CWD ? spec->cwd : "";
         return err_sys(err, r.sys, E3005, "%s%s%s", proc__stages[r.stage], *what ? " " : "", what);
     }
     *pid = child;

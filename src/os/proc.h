@@ -20,7 +20,7 @@
 typedef enum ProcStage { PROC_FDS, PROC_GROUP, PROC_TERMINAL, PROC_USER, PROC_CWD, PROC_EXEC } ProcStage;
 
 typedef struct ProcSpec {
-    const char        *file;    /* the program */
+    const char        *file;    /* the program; NULL: this very one, whoever may see its path */
     const char        *search;  /* folders, as PATH has them, in which a `file` without a slash is looked
                                  * for, relative ones from cwd; NULL: it is used as it is */
     const char *const *argv;    /* ends with NULL */
