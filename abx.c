@@ -133,6 +133,8 @@
 #include "agent/front.c"
 #include "agent/door.c"
 #include "agent/helper.c"
+#include "agent/outlet.c"
+#include "agent/watcher.c"
 #include "agent/agent.c"
 /* host: what surrounds a provider */
 #include "host/coerce.c"

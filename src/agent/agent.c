@@ -3,6 +3,7 @@
 #include "agent/daemon.h"
 #include "agent/helper.h"
 #include "agent/init.h"
+#include "agent/watcher.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -19,6 +20,7 @@ static const AgentPart agent__parts[] = {
     {"listen", NULL, helper_listen},
     {"pipe", NULL, helper_pipe},
     {"lines", NULL, helper_lines},
+    {"watch", NULL, watcher_main},
 };
 
 static const char *agent__base(const char *path)

@@ -64,10 +64,12 @@ bool outlet_lines(void *ctx, Str lines, Err *err)
 {
     Outlet *o = ctx;
 
-    if (o->lines.n >= OUTLET_LINES && !outlet_flush(o, err))
+    if (o->lines.n + lines.n > OUTLET_LINES && !outlet_flush(o, err))
         return false;
+    if (lines.n > OUTLET_LINES)
+        return outlet_write(o, lines, err);
     buf_add(&o->lines, lines);
-    return !o->lines.over || outlet_flush(o, err);
+    return true;
 }
 
 int outlet_fail(const Err *err)

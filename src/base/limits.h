@@ -203,6 +203,7 @@
 #define LIMIT_SYNC_PATH     ((size_t)8192)      /* of an entry, in the copy; Linux takes 4,095 at once, and names of 255 */
 #define LIMIT_SYNC_NAMES    ((size_t)64 << 20)  /* bytes of the names in folders that are open: 2 million of 30 */
 #define LIMIT_SYNC_ROOTS    ((size_t)100000)    /* what one pattern may match */
+#define LIMIT_WATCH_FOLDERS 100000              /* each about 1 KB of the kernel's memory, and a path of ours */
 #define LIMIT_SYNC_HAVE     ((size_t)1000000)   /* files that a resumed copy knows of: 64 MB */
 
 /* Showing plugins */

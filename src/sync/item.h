@@ -62,7 +62,7 @@ typedef struct Item {
 enum { ITEM_WORDS = 104 };              /* no four words are longer */
 
 /* A line to the end of *to. */
-ABX_SET void item_put(Buf *to, const Item *i);
+ABX_FN void item_put(Buf *to, const Item *i);
 /* The four words; the Str is in `words`. */
 ABX_FN Str item_words(const Item *i, char words[static ITEM_WORDS]);
 /* From a record's words; `path` is left as it is. False: no item. */
