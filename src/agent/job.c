@@ -205,35 +205,44 @@ static bool job__answer(int fd, FrameReader *r, Buf *to)
     return step == STEP_ERR || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-static size_t job__connect_all(struct pollfd *fds)
+/* False: some cannot be asked. */
+static bool job__connect_all(struct pollfd *fds, size_t *count)
 {
     Arena      a = arena_make((size_t)1 << 20);
     const Str *names;
     int        here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ptrdiff_t  found = here < 0 ? 0 : folder_names(here, 4 * LIMIT_CARRY_JOBS, &a, &names);
+    bool       whole = here >= 0 && found >= 0 && found < 4 * LIMIT_CARRY_JOBS;
     size_t     n = 0;
 
-    for (ptrdiff_t i = 0; i < found && n < LIMIT_CARRY_JOBS; i++) {
-        int fd = str_starts(names[i], STR("j-")) ? job_connect(str_from_to(names[i], 2, names[i].n)) : -1;
-        if (fd < 0)
+    for (ptrdiff_t i = 0; i < found; i++) {
+        if (!str_starts(names[i], STR("j-")))
             continue;
+        int fd = n < LIMIT_CARRY_JOBS ? job_connect(str_from_to(names[i], 2, names[i].n)) : -1;
+        if (fd < 0) {
+            whole = whole && n < LIMIT_CARRY_JOBS && errno == ENOENT;
+            continue;
+        }
         job__ask(fd);
         fds[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
     }
     if (here >= 0)
         close(here);
     arena_free(&a);
-    return n;
+    *count = n;
+    return whole;
 }
 
-void job_list(Buf *to)
+bool job_list(Buf *to)
 {
     struct pollfd fds[LIMIT_CARRY_JOBS + 1];
     FrameReader   readers[LIMIT_CARRY_JOBS];
-    size_t        n = job__connect_all(fds), waits = n;
+    size_t        n, waits;
+    bool          whole = job__connect_all(fds, &n);
     Deadline      until = clock_after(LIMIT_CARRY_LIST_MS);
     Err           err;
 
+    waits = n;
     for (size_t i = 0; i < n; i++) {
         readers[i] = frame_reader_agent();
         readers[i].began = true;        /* at a job's socket there is no preamble */
@@ -250,4 +259,5 @@ void job_list(Buf *to)
         if (fds[i].fd >= 0)
             close(fds[i].fd);
     }
+    return whole && !waits;
 }

@@ -41,7 +41,7 @@ ABX_FN void job_line(const Keeper *k, Buf *to);
 /* A connection to a job's keeper; -1 and errno: ENOENT, there is no such job. */
 ABX_FN int job_connect(Str id);
 
-/* The lines of all jobs that answer. */
-ABX_FN void job_list(Buf *to);
+/* The lines of all jobs that answer. False: there may be more. */
+ABX_FN bool job_list(Buf *to);
 
 #endif

@@ -486,12 +486,13 @@ int64_t program_step(Program *p, int64_t now)
     return next;
 }
 
-void program_said(Program *p, Str text)
+void program_said(Program *p, Str text, int code)
 {
     char *to;
 
     p->ring = ring_make();
     p->ended = true;
+    p->status = code << 8;
     for (size_t n; text.n && (n = ring_space(&p->ring, 0, &to)) > 0; str_skip(&text, n)) {
         n = n < text.n ? n : text.n;
         memcpy(to, text.p, n);

@@ -49,8 +49,8 @@ typedef struct Program {
 ABX_FN bool program_start(Program *p, Loop *loop, const FrameStart *s, Str cwd, Arena scratch, FrameFail *fail) ABX_CHECK;
 ABX_FN void program_free(Program *p);
 
-/* Instead: as if a program had printed this (at most RING_BYTES), and ended with 0. */
-ABX_FN void program_said(Program *p, Str text);
+/* Instead: as if a program had printed this (at most RING_BYTES), and ended with `code`. */
+ABX_FN void program_said(Program *p, Str text, int code);
 
 ABX_FN void program_write(Program *p, Str bytes);
 ABX_FN void program_end_input(Program *p);

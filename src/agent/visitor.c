@@ -210,8 +210,8 @@ static void visitor__jobs(Visitor *v)
         visitor__put(v, &frames);
         visitor__exit(v, &(FrameExit){.out = lines.n});
     } else {
-        job_list(&lines);
-        program_said(&k->program, buf_str(&lines));
+        bool whole = job_list(&lines);
+        program_said(&k->program, buf_str(&lines), whole ? 0 : 1);
         visitor__join(v, 0);
     }
     buf_free(&lines);

@@ -52,6 +52,8 @@ struct abx_forward {
     size_t       port_count;
     ForwardConn **v;            /* by channel; NULL: none */
     size_t       n;
+    size_t       open;          /* of them there are */
+    bool         told;          /* that they are too many */
     uint16_t     last;          /* the channel that was given out last */
     ForwardConn *first, *behind;    /* those whose bytes wait, in turn */
     int          tries;         /* to connect again, in vain */
@@ -69,6 +71,21 @@ static void forward__say(const ForwardConn *c, abx_forward_kind kind, const char
 }
 
 /* ---- one connection ---- */
+
+/* Who connects while the link is made anew, or when there are too many already,
+ * waits until he can be served: a port that is forwarded to itself ends here, too. */
+static void forward__rest(abx_forward *f)
+{
+    bool rests = !f->talk || f->open >= LIMIT_FORWARD_CONNS;
+
+    for (size_t i = 0; i < f->port_count; i++)
+        for (int k = 0; k < 2; k++)
+            listen_rest(f->ports[i].listen[k], rests);
+    if (!f->talk || !rests || f->told)
+        return;
+    f->told = true;
+    session_notice(&f->box->session->notice, STR("as many connections as are forwarded at once: more wait for one to end"));
+}
 
 static size_t forward__left(const ForwardConn *c)
 {
@@ -111,6 +128,8 @@ static void forward__drop(ForwardConn *c, bool reset)
 
     forward__unwait(c);
     f->v[c->channel] = NULL;
+    f->open--;
+    forward__rest(f);
     loop_remove(&f->loop, &c->watch);
     if (reset)
         setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -264,6 +283,8 @@ static void forward__take(void *ctx, int fd)
                       .out = buf_make(2 * FRAME_FORWARD_WINDOW),
                       .watch = {.fd = fd, .deadline = DEADLINE_NONE, .wake = forward__wake, .owner = c}};
     loop_add(&f->loop, &c->watch);
+    f->open++;
+    forward__rest(f);
 }
 
 /* Others may end, and then there is room. */
@@ -303,6 +324,7 @@ static void forward__cut(abx_forward *f)
     f->talk = NULL;
     f->link.fd = -1;
     f->link.deadline = DEADLINE_NONE;
+    forward__rest(f);
     for (size_t i = 0; i < f->n; i++)
         if (f->v[i]) {
             forward__say(f->v[i], ABX_FORWARD_CLOSED, "the connection to the sandbox was lost");
@@ -316,8 +338,10 @@ static bool forward__connect(abx_forward *f, Err *err)
     Err         why;
     CarryResult r = talk_open(p, str_from(f->box->id), NULL, true, &f->talk, clock_after(LIMIT_CARRY_MS), &why);
 
-    if (r == CARRY_DONE)
+    if (r == CARRY_DONE) {
+        forward__rest(f);
         return true;
+    }
     *err = why;
     return r == CARRY_CANNOT ? err_set(err, ERR_REMOTE, E8004, "ports are forwarded by the agent, and %s", why.text) : false;
 }
@@ -507,6 +531,7 @@ void abx_forward_close(abx_forward *f)
         listen_close(f->ports[i].listen[0]);
         listen_close(f->ports[i].listen[1]);
     }
+    f->port_count = 0;
     forward__cut(f);
     mem_free(f->ports);
     mem_free(f->v);

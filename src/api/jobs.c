@@ -36,10 +36,11 @@ static bool jobs__carried(CarryResult r, Err *err)
     return r == CARRY_DONE;
 }
 
-static bool jobs__ask(abx_sandbox *b, const FrameStart *start, Buf *text, Err *err)
+static bool jobs__ask(abx_sandbox *b, const FrameStart *start, Buf *text, int *code, Err *err)
 {
     return jobs__can(b, err) &&
-           jobs__carried(carried_ask(b->session->provider, str_from(b->id), start, text, clock_after(LIMIT_CARRY_MS), err), err);
+           jobs__carried(carried_ask(b->session->provider, str_from(b->id), start, text, code,
+                                     clock_after(LIMIT_CARRY_MS), err), err);
 }
 
 static bool jobs__name(Str id, Err *err)
@@ -121,11 +122,14 @@ int abx_jobs(abx_sandbox *b, int (*each)(void *ctx, const abx_job *j), void *ctx
 {
     Arena a = arena_make(ARENA_COMMAND);
     Buf   text = buf_make(LIMIT_TALK_JOBS);
+    int   code = 0;
     Err   err;
-    bool  ok = jobs__ask(b, &(FrameStart){.kind = FRAME_JOBS}, &text, &err);
+    bool  ok = jobs__ask(b, &(FrameStart){.kind = FRAME_JOBS}, &text, &code, &err);
 
     if (ok && text.over)
         ok = err_set(&err, ERR_LIMIT, E8020, "the sandbox's list of jobs is longer than %zu bytes", text.limit);
+    if (ok && code)
+        session_notice(&b->session->notice, STR("there may be more jobs: the agent could not ask all of them"));
     ok = ok && jobs__each(buf_str(&text), each, ctx, &a, &err);
     buf_free(&text);
     arena_free(&a);
@@ -152,9 +156,10 @@ static int jobs__control(abx_sandbox *b, const char *id, const Str *words, size_
 {
     Buf        none = {0};
     FrameStart s = {.kind = FRAME_CONTROL, .argv = {words, n}, .job = str_from(id)};
+    int        code;
     Err        err;
 
-    return jobs__name(str_from(id), &err) && jobs__ask(b, &s, &none, &err) ? 0 : error_give(e, &err);
+    return jobs__name(str_from(id), &err) && jobs__ask(b, &s, &none, &code, &err) ? 0 : error_give(e, &err);
 }
 
 int abx_job_signal(abx_sandbox *b, const char *id, int number, abx_error *e)

@@ -174,6 +174,7 @@
 #define LIMIT_TALK_READS    64                  /* of which nothing is for the caller, in one call */
 #define LIMIT_TALK_BYE_MS   2000                /* for the last word to go out */
 #define LIMIT_TALK_TWO_MS   50                  /* between two looks where input and output have a descriptor each */
+#define LIMIT_FORWARD_CONNS 1000                /* forwarded at once: each is a descriptor, of 1024 as a rule */
 #define LIMIT_TALK_JOBS     ((size_t)4 << 20)   /* the list of jobs: 10,000 */
 
 /* The command line */

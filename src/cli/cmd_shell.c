@@ -80,7 +80,7 @@ static bool cmd_shell__has_terminal(abx_sandbox *box, const char *id, abx_error 
 
 int cmd_shell_attach(Run *r)
 {
-    Console c = {.run = r, .input = true};
+    Console c = {.run = r, .input = true, .attaches = true};
     abx_exec_options size = {0};
     const char *id = r->args->words[1];
     abx_error e;

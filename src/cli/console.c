@@ -473,7 +473,8 @@ static bool console__can(const Console *c, Err *err)
     if (!c->input || tty_is(STDIN_FILENO))
         return true;
     err_set(err, ERR_USAGE, E8002, "standard input is not a terminal");
-    return err_hint(err, "`abx exec` without -t sends a pipe or a file; -t without -i sends nothing.");
+    return err_hint(err, c->attaches ? "`abx job logs` shows what it printed, `abx job wait` waits for its end."
+                                     : "`abx exec` without -t sends a pipe or a file; -t without -i sends nothing.");
 }
 
 /* TERM, unless it is given. */

@@ -26,6 +26,7 @@ typedef struct Console {
     abx_sandbox *box;
     abx_exec    *x;
     bool         input;         /* standard input is a terminal, whose keys go to the command */
+    bool         attaches;      /* to a job that is there */
     /* The rest is private. */
     Detach       keys;
     TtySize      size;

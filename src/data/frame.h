@@ -162,7 +162,7 @@ typedef enum FrameKind {
     FRAME_PTY,                  /* a program with a terminal: what it prints is OUT */
     FRAME_FORWARD,              /* a connection to 127.0.0.1:port; the channel is not 0 */
     FRAME_ATTACH,               /* go on with `job`: REPLAY and OUT from `offset` on, as far as its ring goes back */
-    FRAME_JOBS,                 /* OUT: a line of JSON for each job (below); EXIT 0 */
+    FRAME_JOBS,                 /* OUT: a line of JSON for each job (below); EXIT 0; 1: there may be more */
     FRAME_CONTROL,              /* to `job`: argv[0] is "signal" with a number, or "forget"; EXIT 0, or FAIL */
     FRAME_TAR_IN,               /* these and the next three are programs of the agent's own (below), as exec */
     FRAME_TAR_OUT,

@@ -16,6 +16,7 @@ struct Listen {
     LoopWatch          watch;
     const ListenOwner *owner;
     void              *ctx;
+    bool               rests;
 };
 
 static void listen__accept(LoopWatch *w, short revents)
@@ -23,10 +24,10 @@ static void listen__accept(LoopWatch *w, short revents)
     Listen *l = w->owner;
 
     w->deadline = DEADLINE_NONE;
-    w->events = POLLIN;
+    w->events = l->rests ? 0 : POLLIN;
     if (!revents)
         return;
-    for (int i = 0; i < LISTEN_AT_ONCE; i++) {
+    for (int i = 0; i < LISTEN_AT_ONCE && !l->rests; i++) {
         int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0) {
             l->owner->take(l->ctx, fd);
@@ -103,6 +104,14 @@ bool listen_open(Loop *loop, const char *host, int *port, const ListenOwner *own
     loop_add(loop, &l->watch);
     *out = l;
     return true;
+}
+
+void listen_rest(Listen *l, bool on)
+{
+    if (!l)
+        return;
+    l->rests = on;
+    l->watch.events = on ? 0 : POLLIN;
 }
 
 void listen_close(Listen *l)

@@ -23,6 +23,7 @@ typedef struct ListenOwner {
  * E5000, or ERR_USAGE, E8002, when host is no address. */
 ABX_FN bool listen_open(Loop *loop, const char *host, int *port, const ListenOwner *owner, void *ctx, Listen **out,
                         Err *err) ABX_CHECK;
+ABX_FN void listen_rest(Listen *l, bool on);    /* who wants to connect waits in the kernel's queue; NULL is fine */
 ABX_FN void listen_close(Listen *l);    /* NULL is fine */
 
 #endif

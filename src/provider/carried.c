@@ -25,6 +25,7 @@ typedef struct CarriedCall {
     bool      lasting;          /* it lives on without this call */
     bool      watches;          /* a job that it may only look at */
     bool      tell_start;
+    bool      timed;            /* it has a timeout; a job's is not known here */
     bool      started;
     bool      hold;             /* what is used is not said: no more is to come */
     size_t    used;             /* and not said */
@@ -135,7 +136,7 @@ static Step carried__lost(const CarriedCall *c, Err *err)
     if (c->lasting && c->job[0])
         err_hint(err, "It lives on in the sandbox, as job %s: `abx job list` shows what there is.", c->job);
     else if (c->started)
-        err_hint(err, "The agent in the sandbox ends what it can no longer report: the whole process group.");
+        err_hint(err, "The agent in the sandbox, while it lives, ends what it can no longer report: the whole process group.");
     return STEP_ERR;
 }
 
@@ -161,10 +162,14 @@ static Step carried__started(CarriedCall *c, const FrameStarted *s, ExecEvent *e
     return c->tell_start ? STEP_DONE : STEP_MORE;
 }
 
-static Step carried__exit(CarriedCall *c, const FrameExit *x, ExecEvent *ev)
+static Step carried__exit(CarriedCall *c, const FrameExit *x, ExecEvent *ev, Err *err)
 {
     bool code = x->how == FRAME_ENDED_CODE;
 
+    if (x->how == FRAME_ENDED_TIMEOUT && !c->timed) {
+        err_set(err, ERR_INPUT, E8020, "the agent reports a timeout that was not asked for: the command's result is unknown");
+        return STEP_ERR;
+    }
     *ev = (ExecEvent){.kind = EXEC_EXIT, .exit_code = code ? (int)x->number : -1, .signal = code ? 0 : (int)x->number,
                       .timed_out = x->how == FRAME_ENDED_TIMEOUT, .duration_ms = clock_mono_ms() - c->began};
     return STEP_DONE;
@@ -176,7 +181,7 @@ static Step carried__event(CarriedCall *c, const TalkEvent *t, ExecEvent *ev, Er
     if (t->type == FRAME_STARTED)
         return carried__started(c, &t->started, ev);
     if (t->type == FRAME_EXIT)
-        return carried__exit(c, &t->exit, ev);
+        return carried__exit(c, &t->exit, ev, err);
     if (t->type == FRAME_FAIL) {
         carried__failed(c, &t->fail, err);
         return STEP_ERR;
@@ -378,6 +383,7 @@ static CarryResult carried__open(Provider *p, Str id, const FrameStart *s, bool 
     c->p = p;
     c->id = mem_str(id);
     c->kind = s->kind;
+    c->timed = s->timeout_ms || s->kind == FRAME_ATTACH;
     c->began = clock_mono_ms();
     c->overdue = s->timeout_ms && s->timeout_ms < INT64_MAX / 2
                      ? clock_after((int64_t)s->timeout_ms + LIMIT_SILENCE_MS) : DEADLINE_NONE;
@@ -501,7 +507,7 @@ bool carried_gather(ExecCall *x, Buf *text, ExecEvent *end, int cancel_fd, Deadl
     return false;
 }
 
-CarryResult carried_ask(Provider *p, Str id, const FrameStart *start, Buf *text, Deadline d, Err *err)
+CarryResult carried_ask(Provider *p, Str id, const FrameStart *start, Buf *text, int *code, Deadline d, Err *err)
 {
     CarriedCall *c = mem_new(sizeof *c);
     ExecEvent    end;
@@ -514,6 +520,8 @@ CarryResult carried_ask(Provider *p, Str id, const FrameStart *start, Buf *text,
         return r;
     }
     bool ok = carried_gather(&c->base, text, &end, p->host.cancel_fd, d, err);
+    if (ok)
+        *code = end.exit_code;
     carried__close(&c->base);
     return ok ? CARRY_DONE : CARRY_FAILED;
 }

@@ -29,8 +29,8 @@ typedef struct CarriedAttach {
 ABX_FN CarryResult carried_attach(Provider *p, Str id, const CarriedAttach *at, ExecCall **out, Deadline d, Err *err);
 
 /* A question to the agent, FRAME_JOBS or FRAME_CONTROL, to its end; what it
- * prints goes to *text. CARRY_FAILED, too, for what the agent refuses. */
-ABX_FN CarryResult carried_ask(Provider *p, Str id, const FrameStart *start, Buf *text, Deadline d, Err *err);
+ * prints goes to *text, its exit status to *code. CARRY_FAILED, too, for what the agent refuses. */
+ABX_FN CarryResult carried_ask(Provider *p, Str id, const FrameStart *start, Buf *text, int *code, Deadline d, Err *err);
 
 /* One of the agent's own programs, FRAME_TAR_IN and the next three, with these
  * words (data/frame.h), from the folder `/`. It takes input where `input` says so. */

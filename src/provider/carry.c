@@ -14,6 +14,7 @@
 enum {
     CARRY_UPLOADS = 2,              /* in one call */
     CARRY_LINE = 4096,              /* a line of shell; it has 1,100 bytes */
+    CARRY_START_MS = 15000,         /* for a program that is there to say its port, before it is put there anew */
     CARRY_HELLO_MS = 8000,          /* from a connection to the agent's HELLO; its listener waits for 10 s */
     CARRY_INPUT_VALUE = 100 << 10,  /* of a variable: execve(2) takes 128 KiB of one */
     CARRY_WHY = 1024,               /* what is said of places and ways that were given up */
@@ -102,7 +103,7 @@ static Stream *carry__stream(Stream *inner, Buf held)
 
 /* ---- hearing what was started ---- */
 
-typedef enum CarryHeard { CARRY_HEARD_HELLO, CARRY_HEARD_MARK, CARRY_HEARD_END, CARRY_HEARD_ERR } CarryHeard;
+typedef enum CarryHeard { CARRY_HEARD_HELLO, CARRY_HEARD_MARK, CARRY_HEARD_END, CARRY_HEARD_NOTHING, CARRY_HEARD_ERR } CarryHeard;
 
 /* Look through the lines that a command printed. `all`: the last one needs no
  * end. Two markers are one too many. */
@@ -141,7 +142,7 @@ static Step carry__hello(FrameReader *r, Str in, FrameHello *hello, Err *err)
     return step;
 }
 
-/* Read what was started until it says HELLO or a marker, or ends. `lines`: it
+/* Read what was started until it says HELLO or a marker, or ends; NOTHING: until d. `lines`: it
  * is a command's output. */
 static CarryHeard carry__hear(Carry *k, bool lines, bool noisy, FrameHello *hello, Deadline d)
 {
@@ -176,8 +177,10 @@ static CarryHeard carry__hear(Carry *k, bool lines, bool noisy, FrameHello *hell
         Deadline until = lines ? clock_sooner(d, carry_lines_deadline(k->stream)) : d;
         /* A command's silence is its own to judge. */
         if (!stream_wait(k->stream, STREAM_READ, k->p->host.cancel_fd, until, &k->err) &&
-            (k->err.kind != ERR_TIMEOUT || clock_passed(d)))
+            (k->err.kind != ERR_TIMEOUT || clock_passed(d))) {
+            heard = k->err.kind == ERR_TIMEOUT ? CARRY_HEARD_NOTHING : CARRY_HEARD_ERR;
             break;
+        }
     }
     frame_reader_free(&reader);
     return heard;
@@ -202,6 +205,8 @@ static void carry__note(Buf *to, const char *what, Str why)
 
 static CarryResult carry__cannot(Carry *k)
 {
+    if (k->ways.n)
+        carry__note(&k->why, "another way was tried before", buf_str(&k->ways));
     err_set(&k->err, ERR_REMOTE, E8004, "abx cannot be carried into the sandbox: %.*s", STR_ARG(buf_str(&k->why)));
     return CARRY_CANNOT;
 }
@@ -269,10 +274,11 @@ static CarryResult carry__fill(Carry *k)
     return r;
 }
 
-/* It ended, and no agent had said a word: it did not start. */
+/* It ended, and no agent had said a word: it did not start. Or it says nothing at all. */
 static CarryResult carry__ended(Carry *k, bool listen)
 {
-    const ExecEvent *end = carry_lines_end(k->stream);
+    static const ExecEvent mute = {.exit_code = -1};
+    const ExecEvent *was = carry_lines_end(k->stream), *end = was ? was : &mute;
     Str              said = carry_lines_said(k->stream);
     bool             foreign = said.n && memmem(said.p, said.n, "ormat", 5);      /* Exec format error */
     char             text[CARRY_LINES_SAID + 100];
@@ -288,8 +294,8 @@ static CarryResult carry__ended(Carry *k, bool listen)
     if ((foreign && k->tried_own) || k->uploads == CARRY_UPLOADS) {
         snprintf(text, sizeof text, "%s (%s %d%s%.*s)",
                  foreign ? "the sandbox has another architecture" : "it does not start there",
-                 end->signal ? "signal" : "exit code", end->signal ? end->signal : end->exit_code, said.n ? ": " : "",
-                 STR_ARG(said));
+                 !was ? "seconds without a word:" : end->signal ? "signal" : "exit code",
+                 !was ? CARRY_START_MS / 1000 : end->signal ? end->signal : end->exit_code, said.n ? ": " : "", STR_ARG(said));
         carry__note(&k->why, carry_place_base(&k->place), str_from(text));
         return carry__cannot(k);
     }
@@ -347,8 +353,14 @@ static CarryResult carry__line(Carry *k, bool listen, FrameHello *hello, CarryHe
         return CARRY_FAILED;
     k->place.fresh[0] = 0;
     k->stream = carry_lines_make(k->carrier, call, k->secret);
-    *heard = carry__hear(k, true, true, hello, k->d);
-    return *heard == CARRY_HEARD_ERR ? CARRY_FAILED : CARRY_DONE;
+    /* By lines it may have begun what it was told, and is not started twice. */
+    bool again = listen && !k->look;
+    *heard = carry__hear(k, true, true, hello, again ? clock_sooner(k->d, clock_after(CARRY_START_MS)) : k->d);
+    if (*heard == CARRY_HEARD_NOTHING && again && !clock_passed(k->d))
+        carry_lines_kill(k->stream);
+    else if (*heard >= CARRY_HEARD_NOTHING)
+        return CARRY_FAILED;
+    return CARRY_DONE;
 }
 
 /* Start the program, and put it there before where it is not. CARRY_DONE: it

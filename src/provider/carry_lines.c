@@ -1,5 +1,6 @@
 #include "provider/carry_lines.h"
 
+#include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/poll.h"
@@ -174,6 +175,15 @@ bool carry_lines_settle(Stream *stream, int cancel_fd, Deadline d, Err *err)
         if (clock_passed(d))
             return err_set(err, ERR_TIMEOUT, E5000, "what was fed to it was not answered");
     }
+}
+
+void carry_lines_kill(Stream *s)
+{
+    ExecCall *call = carry_lines__of(s)->call;
+    Err       none;
+
+    if (call->ops->kill)
+        (void)call->ops->kill(call, clock_after(LIMIT_CLEANUP_MS), &none);
 }
 
 Str carry_lines_text(const Stream *s)

@@ -30,6 +30,9 @@ ABX_FN void carry_lines_feed(Stream *s, uint32_t pid);
 /* Until what was written has been answered. False: it was refused (E8004), or not answered by d. */
 ABX_FN bool carry_lines_settle(Stream *s, int cancel_fd, Deadline d, Err *err) ABX_CHECK;
 
+/* End the command, if that can be done. */
+ABX_FN void carry_lines_kill(Stream *s);
+
 ABX_FN Str carry_lines_text(const Stream *s);           /* what it printed so far, until the first line that carried bytes */
 ABX_FN Str carry_lines_said(const Stream *s);           /* the beginning of its standard error */
 ABX_FN const ExecEvent *carry_lines_end(const Stream *s);       /* how it ended; NULL: it runs */

@@ -27,8 +27,11 @@ void carry_place_line(const CarryPlace *at, const char *name, const char *mode, 
     buf_addf(to, "d=%s/.abx-%s; ", carry_place_base(at), at->own[0] ? at->own : "${EUID:-$(id -u)}");
     buf_add(to, STR("[ -e \"$d\" ] || [ -L \"$d\" ] || (umask 077; mkdir \"$d\") 2>/dev/null || [ -e \"$d\" ] || "
                     "{ echo \"ABX1 nodir $d\"; exit; }; "
-                    "if [ ! -L \"$d\" ] && cd -P \"$d\" 2>/dev/null && [ -O . ] && "
-                    "case $(ls -ldn .) in drwx------*) :;; *) false;; esac; then "));
+                    "if [ ! -L \"$d\" ] && cd -P \"$d\" 2>/dev/null && [ -O . ] && "));
+    /* An upload makes a folder that was just taken away, for all to read. */
+    if (at->fresh[0])
+        buf_addf(to, "{ [ \"$(ls -A)\" != %s ] || chmod 700 .; } && ", at->fresh);
+    buf_add(to, STR("case $(ls -ldn .) in drwx------*) :;; *) false;; esac; then "));
     if (at->fresh[0])       /* a size that is wrong was cut short: it never gets the name */
         buf_addf(to, "if [ -f ./%s ] && [ ! -L ./%s ] && [ $(wc -c <./%s) -eq %llu ]; then chmod 755 ./%s && mv -f ./%s ./%s; "
                      "else rm -f ./%s; fi; ", at->fresh, at->fresh, at->fresh, (unsigned long long)at->size, at->fresh,

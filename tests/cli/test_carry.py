@@ -72,7 +72,10 @@ class Front:
                 head = data.split(b"\r\n", 1)[0]
                 for start, refusal in self.refuse.items():
                     if head.startswith(start.encode()):
-                        client.sendall(refusal(data) if callable(refusal) else refusal)
+                        refusal = refusal(data) if callable(refusal) else refusal
+                        if refusal is None:
+                            break
+                        client.sendall(refusal)
                         return
                 daemon.sendall(data)
 
@@ -190,6 +193,26 @@ def test_broken_programs(place, kind, broken):
     assert requests(ran)[-2:] == ["POST /command", "GET /proxy"], ran
     warm = p.abx("--debug", "exec", "box-1", "--", "echo", "hi")
     assert warm.out == b"hi\n" and requests(warm) == STATE + ["POST /command", "GET /proxy"], warm
+
+
+def test_a_program_that_says_nothing(place):
+    """One that sleeps where ours should be: it is ended and brought once more."""
+    p = place()
+    assert p.abx("exec", "box-1", "--", "true").status == 0
+    p.sh(f"printf '#!/bin/sh\\nexec sleep 371.5\\n' > /tmp/x; chmod 755 /tmp/x; mv /tmp/x {p.program()}")
+    begun = time.monotonic()
+    ran = p.abx("--debug", "exec", "box-1", "--", "echo", "hi")
+    assert (ran.status, ran.out) == (0, b"hi\n") and requests(ran).count("POST /files") == 1, ran
+    assert time.monotonic() - begun < 25
+    assert p.sh("ps ax -o args").count("\nsleep 371.5") == 0
+
+
+def test_a_folder_that_an_upload_made(place):
+    """It goes away between the line and the upload, which makes it with a mode of its own."""
+    p = place(front=True)
+    p.front.refuse["POST /files/upload"] = lambda data: p.sh("rm -r /tmp/.abx-0") or None
+    assert p.abx("exec", "box-1", "--", "echo", "hi").out == b"hi\n"
+    assert p.sh("stat -c %a /tmp/.abx-0") == "700\n"
 
 
 @KINDS

@@ -122,6 +122,21 @@ def test_taking_the_agent_away(box):
     assert "mine" in box.inside("ls /tmp/.abx-0123456789abcdef; rm -r /tmp/.abx-0123456789abcdef")
 
 
+def test_a_list_that_is_not_whole_says_so(box):
+    job = detach(box, "sleep", "60")
+    box.inside("cd /tmp/.abx-*; for i in $(seq 1100); do echo > j-$i; done")
+    ran = box("job", "list", "box")
+    assert ran.status == 0 and b"there may be more jobs" in ran.err, ran
+    box.inside("cd /tmp/.abx-*; rm -f j-?? j-??? j-???? j-?")
+    ran = box("job", "list", "box")
+    assert job.encode() in ran.out and ran.err == b"", ran
+
+
+def test_attaching_without_a_terminal(box):
+    ran = box("job", "attach", "box", "0" * 16, **QUIET)
+    assert ran.status == 2 and b"[E8002]" in ran.err and b"`abx job logs` shows" in ran.err and b"abx exec" not in ran.err, ran
+
+
 # --- a connection that is lost ---
 
 

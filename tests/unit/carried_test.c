@@ -48,9 +48,10 @@ static TalkTest *carried_test_started(void)
 
 static void test_carried_ends(void **state)
 {
-    static const struct { FrameExit exit; int code, signal; bool timed_out; } cases[] = {
-        {{FRAME_ENDED_CODE, 0, 0, 0}, 0, 0, false},     {{FRAME_ENDED_CODE, 255, 0, 0}, 255, 0, false},
-        {{FRAME_ENDED_SIGNAL, 15, 0, 0}, -1, 15, false}, {{FRAME_ENDED_TIMEOUT, 9, 0, 0}, -1, 9, true},
+    static const struct { FrameExit exit; int code, signal; bool timed_out, lie; } cases[] = {
+        {{FRAME_ENDED_CODE, 0, 0, 0}, 0, 0, false, false},     {{FRAME_ENDED_CODE, 255, 0, 0}, 255, 0, false, false},
+        {{FRAME_ENDED_SIGNAL, 15, 0, 0}, -1, 15, false, false}, {{FRAME_ENDED_TIMEOUT, 9, 0, 0}, -1, 9, true, false},
+        {{FRAME_ENDED_TIMEOUT, 9, 0, 0}, 0, 0, true, true},     /* it was told of none */
     };
     ExecEvent ev;
 
@@ -59,7 +60,13 @@ static void test_carried_ends(void **state)
         TalkTest *x = carried_test_started();
         frame_put_exit(&x->agent, &cases[i].exit);
         CarriedCall *c = carried_test_call(x);
-        assert_int_equal(carried_test_step(x, c, &ev), STEP_DONE);
+        c->timed = cases[i].timed_out && !cases[i].lie;
+        assert_int_equal(carried_test_step(x, c, &ev), cases[i].lie ? STEP_ERR : STEP_DONE);
+        if (cases[i].lie) {
+            assert_int_equal(x->err.code, E8020);
+            carried_test_free(x, c);
+            continue;
+        }
         assert_int_equal(ev.kind, EXEC_EXIT);
         assert_int_equal(ev.exit_code, cases[i].code);
         assert_int_equal(ev.signal, cases[i].signal);

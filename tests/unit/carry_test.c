@@ -560,6 +560,8 @@ static void carry_ways_test(void **state)
         {CARRY_ALL, {DO_PORT, DO_NO_DIAL("502"), DO_CUT_PIPE(""), DO_LINE("noise\nHELLO", "", 0)}, CARRY_DONE, CARRY_LINES, "lines of a command"},
         {{.dial = true}, {DO_PORT, DO_NO_DIAL("502"), DO_LINE("HELLO", "", DO_RUNS)}, CARRY_DONE, CARRY_LINES, "lines of a command"},
         {{.dial = true, .pipe = true, .input = true}, {DO_PORT, DO_NO_DIAL("502"), DO_NO_PIPE("no bash")}, CARRY_CANNOT, CARRY_LISTEN, "cannot be given input: it cannot"},
+        {CARRY_ALL, {DO_PORT, DO_NO_DIAL("502"), DO_NO_PIPE("no bash"), DO_LINE(DO_NEED("/etc"), "", 0)}, CARRY_CANNOT, CARRY_LINES,
+            "tried before: it cannot be reached where it listens: 502; nor by a pipe: no bash"},
         /* lines alone */
         {{.feed = true, .input = true}, {DO_LINE(DO_NEED("/tmp"), "", 0), DO_UP, DO_LINE("HELLO", "", DO_RUNS)}, CARRY_DONE, CARRY_LINES, NULL},
         {{0}, {DO_LINE("HELLO", "", 0)}, CARRY_DONE, CARRY_LINES, NULL},
@@ -703,7 +705,24 @@ static void carry_noise_test(void **state)
     carry_test_end(&f, &c);
 }
 
+/* Many lines in one notification, the agent's first: what is behind is no noise. */
+static void carry_burst_test(void **state)
+{
+    static char burst[CARRY_LINES_TEXT + 100];
+    CarryStep   steps[] = {DO_LINE(burst, "", DO_RUNS)};
+    CarryFake   f;
+    Carried     c;
+    Err         err;
+
+    (void)state;
+    memset(burst, 'n', sizeof burst - 1);
+    memcpy(burst, "HELLO", 5);
+    assert_int_equal(carry_test_run(&f, steps, 1, (CarryWays){0}, &c, &err), CARRY_DONE);
+    carry_test_end(&f, &c);
+}
+
 static const struct CMUnitTest carry_tests[] = {
     cmocka_unit_test(carry_file_test), cmocka_unit_test(carry_mark_test), cmocka_unit_test(carry_ways_test),
     cmocka_unit_test(carry_place_test), cmocka_unit_test(carry_feed_test), cmocka_unit_test(carry_noise_test),
+    cmocka_unit_test(carry_burst_test),
 };

@@ -28,8 +28,8 @@ static void frame_test_make(Buf *b, const unsigned char *run)
 
 static void frame_test_note(const Frame *f, Buf *got)
 {
-    FrameHello h; FrameStart s; FrameExit x; FrameFail fail; FrameStarted st; FrameTarget to;
-    uint64_t v; uint16_t cols, rows; int n;
+    FrameHello h; FrameStart s; FrameExit x; FrameFail fail; FrameStarted st; FrameTarget to = 0;
+    uint64_t v; uint16_t cols = 0, rows = 0; int n = 0;
     Arena a = arena_make(1 << 16);
     Err   err;
 
