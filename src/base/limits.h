@@ -207,6 +207,10 @@
 #define LIMIT_WATCH_FOLDERS 100000              /* each about 1 KB of the kernel's memory, and a path of ours */
 #define LIMIT_SYNC_HAVE     ((size_t)1000000)   /* files that a resumed copy knows of: 64 MB */
 
+/* Listing */
+#define LIMIT_LIST_FOLDERS  ((size_t)64 << 20)  /* paths of folders that are still to be looked into: a million of them */
+#define LIMIT_LIST_NAME     1024                /* bytes of one name: those of Linux have 255, and U+FFFD is three for one */
+
 /* Showing plugins */
 #define LIMIT_CONSENT       ((size_t)1 << 20)   /* one row of what a person is asked; a manifest has 256 KiB */
 

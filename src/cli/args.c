@@ -9,6 +9,8 @@ typedef struct ArgsReader {
     Arena *a;
     Err   *err;
     char **next;                /* the words that are left, NULL at the end */
+    const char *verb;           /* as it was given, where no noun was */
+    bool   again;               /* its namesake is meant */
     bool   literal;             /* `--` or the first word of a remote command was read */
 } ArgsReader;
 
@@ -56,7 +58,9 @@ const ArgCommand *args_command(const ArgTable *table, const char *noun, const ch
 {
     if (!noun) {
         const ArgCommand *alone = args_command(table, "", verb);
-        return alone || args_is_noun(table, verb) ? alone : args_command(table, ARG_SHORT_NOUN, verb);
+        if (!alone && !args_is_noun(table, verb))
+            alone = args_command(table, ARG_SHORT_NOUN, verb);
+        return alone || args_is_noun(table, verb) ? alone : args_command(table, ARG_SHORT_NEXT, verb);
     }
     for (size_t i = 0; i < table->command_count; i++)
         if (strcmp(table->commands[i].noun, noun) == 0 && args__is_verb(&table->commands[i], verb))
@@ -180,6 +184,12 @@ static const ArgCommand *args__owner(const ArgsReader *r, Str name)
     return owner;
 }
 
+/* `abx ls` lists sandboxes; with words behind it, or with -l, files. */
+static const ArgCommand *args__namesake(const ArgsReader *r)
+{
+    return r->verb && r->out->command->places[0].count == PLACE_NONE ? args_command(r->table, ARG_SHORT_NEXT, r->verb) : NULL;
+}
+
 /* An option that stands before its verb is the likeliest mistake of all: say
  * where it belongs. */
 static bool args__no_option(ArgsReader *r, Str name, const char *shown)
@@ -187,7 +197,11 @@ static bool args__no_option(ArgsReader *r, Str name, const char *shown)
     const ArgTable   *t = r->table;
     const ArgCommand *c = r->out->command, *owner = c ? NULL : args__owner(r, name);
     ArgsGuess guess = args__guess(name);
+    const ArgCommand *other = args__namesake(r);
 
+    if (other && (shown[1] == '-' ? args__in(other->options, other->option_count, name)
+                                  : args__letter_in(other->options, other->option_count, *name.p)))
+        r->again = true;
     err_set(r->err, ERR_USAGE, E8002, "No such option '%s'", shown);
     if (owner)
         return err_hint(r->err, "It is an option of the verb and stands behind it: `abx %s %s %s`.", owner->noun,
@@ -328,8 +342,10 @@ static bool args__word(ArgsReader *r, const char *word)
     if (!args->command) {
         bool group = !args->noun && *r->next && args_command(r->table, word, *r->next);
         args->command = group ? NULL : args_command(r->table, args->noun, word);
-        if (args->command)
+        if (args->command) {
+            r->verb = args->noun ? NULL : word;
             return true;
+        }
         if (args->noun || !args_is_noun(r->table, word))
             return args__no_command(r, word);
         args->noun = word;
@@ -337,6 +353,7 @@ static bool args__word(ArgsReader *r, const char *word)
     }
     const ArgPlace *place = args__place(args, args->word_count, r->literal);
     if (!place) {
+        r->again = args__namesake(r) != NULL;
         err_set(r->err, ERR_USAGE, E8002, "Unexpected argument '%s'", word);
         return args__usage_hint(r);
     }
@@ -362,6 +379,25 @@ static bool args__complete(ArgsReader *r)
     return true;
 }
 
+static bool args__read(ArgsReader *r)
+{
+    Args *out = r->out;
+
+    while (*r->next) {
+        const char *word = *r->next++;
+        bool ok;
+        if (r->literal || word[0] != '-' || word[1] == '\0')
+            ok = args__word(r, word);
+        else if (strcmp(word, "--") == 0 && out->command)
+            ok = r->literal = true;
+        else
+            ok = word[1] == '-' ? args__long(r, word) : args__short(r, word);
+        if (!ok)
+            return false;
+    }
+    return !out->command || out->help || args__complete(r);
+}
+
 bool args_parse(int argc, char **argv, const ArgTable *table, Arena *a, Args *out, Err *err)
 {
     size_t most = 0;
@@ -372,21 +408,18 @@ bool args_parse(int argc, char **argv, const ArgTable *table, Arena *a, Args *ou
     *out = (Args){.table = table,
                   .given = arena_array(a, most + 1, sizeof *out->given),
                   .words = arena_array(a, (size_t)argc + 1, sizeof *out->words)};
-    ArgsReader r = {.table = table, .out = out, .a = a, .err = err, .next = argv + (argc > 0)};
+    Err        wrong;
+    ArgsReader again = {.table = table, .out = out, .a = a, .err = err, .next = argv + (argc > 0)}, r = again;
 
-    while (*r.next) {
-        const char *word = *r.next++;
-        bool ok;
-        if (r.literal || word[0] != '-' || word[1] == '\0')
-            ok = args__word(&r, word);
-        else if (strcmp(word, "--") == 0 && out->command)
-            ok = r.literal = true;
-        else
-            ok = word[1] == '-' ? args__long(&r, word) : args__short(&r, word);
-        if (!ok)
-            return false;
+    r.err = &wrong;
+    if (args__read(&r))
+        return true;
+    if (!r.again) {
+        *err = wrong;
+        return false;
     }
-    return !out->command || out->help || args__complete(&r);
+    *out = (Args){.table = table, .noun = ARG_SHORT_NEXT, .given = out->given, .words = out->words};
+    return args__read(&again);
 }
 
 bool args_mention_json(char **argv)

@@ -6,7 +6,9 @@
  *     abx [global options] VERB [options] [--] [arguments]
  *
  * A first word that is no noun is a verb: one that stands alone, else one of
- * ARG_SHORT_NOUN. One that is both stands alone, unless a verb of it follows.
+ * ARG_SHORT_NOUN, else of ARG_SHORT_NEXT. One that is both stands alone, unless
+ * a verb of it follows. A verb of ARG_SHORT_NOUN that takes no words makes room
+ * for its namesake when there are some: `abx ls`, `abx ls ID`.
  * Global options may stand anywhere before the arguments of a remote command;
  * a verb's own only behind the verb. --name VALUE, --name=VALUE, -nVALUE, and
  * flags of one letter in a bunch (-qv). Names are never abbreviated. Of an
@@ -64,6 +66,7 @@ typedef struct ArgPlace {
 enum { ARG_PLACES = 4 };
 
 #define ARG_SHORT_NOUN "sandbox"
+#define ARG_SHORT_NEXT "file"
 
 struct Run;
 

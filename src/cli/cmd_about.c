@@ -95,7 +95,7 @@ static void cmd_about__commands(Buf *to, Arena *a, const ArgTable *table, const 
     }
 }
 
-static void cmd_about__command(Buf *to, Arena *a, const ArgCommand *c)
+static void cmd_about__command(Buf *to, Arena *a, const ArgTable *table, const ArgCommand *c)
 {
     buf_addf(to, "%s\n\nUsage: %.*s\n", c->summary, STR_ARG(args_usage(c, a)));
     if (*c->examples)
@@ -106,7 +106,7 @@ static void cmd_about__command(Buf *to, Arena *a, const ArgCommand *c)
         buf_add(to, STR("\nOptions:\n"));
         cmd_about__options(to, a, c->options, c->option_count);
     }
-    if (strcmp(c->noun, ARG_SHORT_NOUN) == 0)
+    if (*c->noun && args_command(table, NULL, c->verb) == c)
         buf_addf(to, "\n`abx %s` is short for this.", c->verb);
     buf_add(to, STR("\n`abx help` lists the global options.\n"));
 }
@@ -116,6 +116,7 @@ static const char *cmd_about__examples(const char *noun)
     static const char *const rows[][2] = {
         {"sandbox", "  abx sandbox create --timeout 10m\n  abx sandbox exec ID 'python3 --version'\n  abx sandbox kill ID\n"},
         {"job", "  job=$(abx exec -d ID 'make > log 2>&1')\n  abx job list ID\n  abx job wait ID \"$job\"\n"},
+        {"file", "  abx file ls -l ID /srv\n  abx file cat ID /etc/hosts\n  abx file rm -r ID /tmp/cache\n"},
         {"agent", "  abx agent remove ID\n"},
         {"provider", "  abx provider list\n  abx provider install ./my-plugin\n  abx provider doctor demo\n"},
         {"config", "  abx config explain\n  abx config set http_timeout 60\n"},
@@ -142,7 +143,8 @@ static void cmd_about__all(Buf *to, Arena *a, const ArgTable *table)
 
     buf_add(to, STR("abx - code sandboxes on any backend\n\n"
                     "Usage: abx [global options] NOUN VERB [options] [--] [arguments]\n"
-                    "A verb of `sandbox` needs no noun: `abx exec` is `abx sandbox exec`.\n\n"
+                    "A verb of `sandbox` or `file` needs no noun, where it says so: `abx exec` is\n"
+                    "`abx sandbox exec`.\n\n"
                     "Examples:\n"
                     "  abx --provider opensandbox create --timeout 10m\n"
                     "  abx --provider opensandbox exec ID python3 -c 'print(6 * 7)'\n"
@@ -161,7 +163,7 @@ void cmd_about_text(const Run *r, Buf *to)
     const Args *args = r->args;
 
     if (args->command)
-        cmd_about__command(to, r->a, args->command);
+        cmd_about__command(to, r->a, args->table, args->command);
     else if (args->noun)
         cmd_about__noun(to, r->a, args->table, args->noun);
     else
@@ -194,7 +196,7 @@ static bool cmd_about__find(const Run *r, Buf *to, Err *err)
 
     const ArgCommand *c = two ? args_command(table, one, two) : args_command(table, NULL, one);
     if (c)
-        cmd_about__command(to, r->a, c);
+        cmd_about__command(to, r->a, table, c);
     else if (!two && topic)
         buf_add(to, str_from(topic->text));
     else if (!two && args_is_noun(table, one))

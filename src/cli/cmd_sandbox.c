@@ -374,6 +374,14 @@ int cmd_sandbox_kill(Run *r)
 
     if (!run_can_print(&e))
         return run_fail(r, &e);
+    /* `abx rm ID PATH`: somebody wants to be rid of a file, and not of all of them. */
+    for (size_t i = 1; i < r->args->word_count; i++)
+        if (*r->args->words[i] == '/') {
+            Err err;
+            err_set(&err, ERR_USAGE, E8002, "'%s' is the path of a file: no sandbox was ended", r->args->words[i]);
+            err_hint(&err, "`abx file rm` removes files.");
+            return run_fail_own(r, &err);
+        }
     if (list)
         json_begin(&w, '[');
     for (size_t i = 0; i < r->args->word_count && !run_signal(r); i++) {

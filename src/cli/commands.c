@@ -5,8 +5,10 @@
 #include "cli/cmd_copy.h"
 #include "cli/cmd_doctor.h"
 #include "cli/cmd_exec.h"
+#include "cli/cmd_file.h"
 #include "cli/cmd_forward.h"
 #include "cli/cmd_job.h"
+#include "cli/cmd_look.h"
 #include "cli/cmd_plugin.h"
 #include "cli/cmd_install.h"
 #include "cli/cmd_provider.h"
@@ -173,6 +175,36 @@ static const ArgOption commands__doctor[] = {
     {0, ARG_FLAG, false, "no-handshake", NULL, NULL, "do not start the plugin"},
 };
 
+#define COMMANDS_RECURSIVE(help) {'r', ARG_FLAG, false, "recursive", NULL, NULL, help}
+#define COMMANDS_NUL {'0', ARG_FLAG, false, "null", NULL, NULL, "a NUL behind each path instead of a line feed"}
+
+static const ArgOption commands__file_ls[] = {
+    {'l', ARG_FLAG, false, "long", NULL, NULL, "with mode, size and time"},
+    {'R', ARG_FLAG, false, "recursive", NULL, NULL, "with all that is below"},
+    {'a', ARG_FLAG, false, "all", NULL, NULL, "accepted; nothing is ever hidden"},
+    COMMANDS_NUL,
+};
+
+static const ArgOption commands__file_find[] = {
+    {0, ARG_VALUE, false, "name", NULL, "PATTERN", "only names that are like this: *, ?, [a-z], \\x"},
+    {0, ARG_VALUE, false, "type", NULL, "LETTER", "f: files, d: folders, l: links, o: others"},
+    {0, ARG_VALUE, false, "max-depth", NULL, "N", "go no deeper; 0 is PATH itself"},
+    COMMANDS_NUL,
+};
+
+static const ArgOption commands__file_write[] = {
+    {0, ARG_VALUE, false, "mode", NULL, "MODE", "of a new file, in octal; 0644"},
+};
+
+static const ArgOption commands__file_mkdir[] = {
+    {'p', ARG_FLAG, false, "parents", NULL, NULL, "its parents, too; one that is there already is fine"},
+};
+
+static const ArgOption commands__file_rm[] = {
+    COMMANDS_RECURSIVE("folders, too, with all that is in them"),
+    {'f', ARG_FLAG, false, "force", NULL, NULL, "what is not there is no failure"},
+};
+
 #define COMMANDS_OPTIONS(list) .options = commands__##list, .option_count = COUNT_OF(commands__##list)
 
 #define COMMANDS_ONE_WORD \
@@ -188,6 +220,8 @@ static const ArgOption commands__doctor[] = {
     "(--agent never), one that holds something, or any with -i, is refused: E8004.\n" \
     "A pipe that nobody has written to yet is not; if something comes before the\n" \
     "command ends, that is E8004 then.\n"
+
+#define COMMANDS_PATHS "All are tried; the first failure decides the exit status.\n"
 
 #define COMMANDS_KEYS \
     "KEY is a setting of abx (http_timeout, provider), one of the provider that is\n" \
@@ -294,6 +328,41 @@ static const ArgCommand commands__rows[] = {
      "  abx sandbox download ID '/tmp/\xe4\xbd\xa0\xe5\xa5\xbd \xe4\xb8\x96\xe7\x95\x8c.txt' back.txt\n"
      "  abx sandbox download ID /var/log/app.log - | grep error\n",
      NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "REMOTE"}, {PLACE_MAYBE, true, "LOCAL"}}, cmd_copy_download},
+    {"file", "ls", "list", "list what is in folders of a sandbox",
+     "PATH is / where it is left out; a file is listed itself. Nothing is hidden. With\n"
+     "several PATHs, each line begins with its own. Links are not followed, but by\n"
+     "PATH. Into a pipe go the bytes of names as they are: -0 where one may hold a\n"
+     "line feed; a terminal is shown such characters as \\u000a. -l: size in bytes,\n"
+     "time in UTC, - for what is not known.\n"
+     COMMANDS_PATHS,
+     "  abx ls ID /tmp\n  abx file ls -lR ID /srv\n  abx --json file ls ID /srv\n",
+     COMMANDS_OPTIONS(file_ls), {{PLACE_ONE, false, "ID"}, {PLACE_ANY, false, "PATH"}}, cmd_look_ls},
+    {"file", "find", NULL, "list what is below folders, and like a pattern",
+     "PATH is / where it is left out, and is listed, too. A slash and a first dot are\n"
+     "characters like any other for PATTERN. Links are not followed; the output is as\n"
+     "of `ls`.\n",
+     "  abx file find ID /srv --name '*.py' --type f\n  abx find -0 ID /srv --name '*.pyc' | xargs -0 abx file rm ID\n",
+     COMMANDS_OPTIONS(file_find), {{PLACE_ONE, false, "ID"}, {PLACE_ANY, false, "PATH"}}, cmd_look_find},
+    {"file", "stat", NULL, "show what lies at a path", "Of a link it is the link itself.\n" COMMANDS_PATHS,
+     "  abx stat ID /etc/passwd\n", NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "PATH"}}, cmd_look_stat},
+    {"file", "cat", NULL, "print files of a sandbox, one behind the other", "Bytes as they are.\n" COMMANDS_PATHS,
+     "  abx cat ID /var/log/a.log /var/log/b.log | grep error\n", NULL, 0,
+     {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "PATH"}}, cmd_file_cat},
+    {"file", "write", NULL, "write standard input to a file",
+     "The file is there whole or not at all. Missing folders are made.\n",
+     "  echo 'a = 1' | abx write ID /srv/settings.py\n", COMMANDS_OPTIONS(file_write),
+     {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "PATH"}}, cmd_file_write},
+    {"file", "mkdir", NULL, "make folders", COMMANDS_PATHS, "  abx mkdir -p ID /srv/app/data\n", COMMANDS_OPTIONS(file_mkdir),
+     {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "PATH"}}, cmd_file_mkdir},
+    {"file", "mv", NULL, "move or rename a file or a folder",
+     "TO is the new name, or a folder to move into. A file there is replaced, a folder\n"
+     "never. Missing folders are made.\n",
+     "  abx mv ID /tmp/new.conf /etc/app.conf\n", NULL, 0,
+     {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "FROM"}, {PLACE_ONE, false, "TO"}}, cmd_file_mv},
+    {"file", "rm", NULL, "remove files, and folders with -r",
+     "A link is removed, and not what it leads to. `abx rm` is `abx sandbox kill`.\n" COMMANDS_PATHS,
+     "  abx file rm ID /tmp/a /tmp/b\n  abx file rm -rf ID /srv/cache\n", COMMANDS_OPTIONS(file_rm),
+     {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "PATH"}}, cmd_file_rm},
     {"sandbox", "pause", NULL, "freeze a sandbox", "", "  abx sandbox pause ID\n", NULL, 0,
      {{PLACE_ONE, false, "ID"}}, cmd_sandbox_pause},
     {"sandbox", "resume", NULL, "let a paused sandbox go on", "", "  abx sandbox resume ID\n", NULL, 0,

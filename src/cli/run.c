@@ -147,6 +147,14 @@ int run_fail_own(const Run *r, const Err *err)
     return err->sys == EPIPE ? RUN_PIPE_STATUS : run_fail_told(r, err);
 }
 
+bool run_fail_one(const Run *r, const abx_error *e, int *status)
+{
+    int failed = run_fail(r, e);
+
+    *status = *status ? *status : failed;
+    return e->code[1] == '4' || strcmp(e->code, "E8005") == 0;
+}
+
 int run_result(const Run *r, Str text)
 {
     Err err;

@@ -54,6 +54,9 @@ ABX_FN abx_sandbox *run_attach(Run *r, abx_error *e);
 ABX_FN int run_fail(const Run *r, const abx_error *e);
 ABX_FN int run_fail_own(const Run *r, const Err *err);     /* silent where the reader of stdout has gone */
 ABX_FN int run_fail_told(const Run *r, const Err *err);    /* never silent */
+/* One of several things failed: *status is the first one's. True: it lay with
+ * that one alone (a file, a path), and the others can be tried. */
+ABX_FN bool run_fail_one(const Run *r, const abx_error *e, int *status);
 ABX_FN int run_result(const Run *r, Str text);
 ABX_FN int run_end(const Run *r, Buf *text);               /* the same, and frees it */
 
