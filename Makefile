@@ -62,18 +62,20 @@ NOUNWIND := -fno-asynchronous-unwind-tables
 SAME     := -ffile-prefix-map=$(CURDIR)=.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 GC       := -ffunction-sections -fdata-sections
-MUSL_LD  := -static-pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--gc-sections -Wl,--build-id=sha1 \
+MUSL_LD  := -static-pie -Wl,-z,now,-z,noexecstack -Wl,--gc-sections -Wl,--build-id=sha1 \
   -Wl,-z,pack-relative-relocs -Wl,-e,abx_start
 
 ifeq ($(KIND),release)
 # For size: what takes time in abx is the kernel, and the ciphers (vendor.mk).
 CC_KIND := $(MUSL_CC) -Oz -fipa-pta $(NOUNWIND) $(HARDEN) $(SAME)
-LD_KIND := $(MUSL_LD) -s
+LD_KIND := $(GC) $(MUSL_LD) -s -flto-partition=one -Wl,-z,norelro -Wl,-T,vendor/layout.ld
+# See there.
+FINISH  := $(B)/finish
 # What makes abx's own code longer, and nothing in it faster that can be measured: 7 KB.
 SMALL   := -fno-tree-loop-im -fno-move-loop-invariants -fno-tree-dominator-opts -fno-optimize-sibling-calls
 else ifeq ($(KIND),debug)
 CC_KIND := $(MUSL_CC) -Og -g $(HARDEN) $(SAME)
-LD_KIND := $(MUSL_LD)
+LD_KIND := $(MUSL_LD) -Wl,-z,relro
 else ifeq ($(KIND),asan)
 CC_KIND := gcc -O1 -g $(SANITIZE)
 else ifeq ($(KIND),fuzz)
@@ -106,7 +108,7 @@ all:
 	@$(MAKE) $(JOBS) --no-print-directory program
 program: $(ABX)
 
-GEN   := $(B)/gen/build_info.h $(VENDOR_GEN) build/kernel/.ok
+GEN   := $(B)/gen/build_info.h $(B)/gen/topics_data.h $(VENDOR_GEN) build/kernel/.ok
 UNIT  := $(CC_KIND) $(SMALL) $(GC) $(WARN) $(INC) $(VENDOR_INC)
 SRC   := $(sort $(wildcard src/*/*.c))
 HDR   := $(sort $(wildcard src/*/*.h)) abx.h
@@ -115,9 +117,17 @@ $(B)/abx.o: abx.c $(GEN) $(B)/flags
 	@mkdir -p $(@D)
 	$(say) CC $@
 	$(Q)$(UNIT) -DABX_PROGRAM -MMD -MP -c -o $@ abx.c
-$(ABX): $(B)/abx.o $(VENDOR_LIB)
+$(ABX): $(B)/abx.o $(VENDOR_LIB) $(FINISH) vendor/layout.ld
 	$(say) LD $@
-	$(Q)$(CC_KIND) $(LD_KIND) -o $@ $^
+	$(Q)$(CC_KIND) $(LD_KIND) -o $@ $(B)/abx.o $(VENDOR_LIB)
+	$(Q)$(FINISH:%=% $@)
+$(B)/finish: tools/finish.c
+	@mkdir -p $(@D)
+	$(Q)$(HOST_CC) -std=c11 -O1 -D_GNU_SOURCE -Wall -Wextra -Werror -o $@ $<
+
+$(B)/gen/topics_data.h: $(B)/mkhelp src/cli/help.txt
+	@mkdir -p $(@D)
+	@$(B)/mkhelp < src/cli/help.txt > $@.new && mv $@.new $@
 
 # What goes into `abx version`: looked at every time, touched when it changed.
 $(B)/gen/build_info.h: FORCE $(VENDOR_GEN:%/roots_data.h=)
@@ -130,7 +140,7 @@ $(B)/flags: export flags = $(UNIT)
 $(B)/vendor.flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$flags" | cmp -s - $@ || printf '%s\n' "$$flags" > $@
-$(B)/vendor.flags: export flags = $(VCC) $(foreach u,zlib $(MBEDTLS_UNITS),$(u) $(VCC_$(u)))
+$(B)/vendor.flags: export flags = $(VCC) $(foreach u,zlib $(MBEDTLS_UNITS),$(u) $(VCC_$(u))) $(VCC_LTO)
 build/kernel/.ok:
 	@[ -e /usr/lib/x86_64-linux-musl/rcrt1.o ] || \
 	  { echo "make: musl is missing; run: sh tools/setup" >&2; exit 1; }

@@ -1,22 +1,9 @@
 /* mkroots DATE < BUNDLE.pem > roots_data.h - the root certificates for the
  * program, as a C header (vendor/README.md says what is in it).
  *
- * A host tool: it runs while abx is built, with the pinned zlib, so that the
- * same bundle gives the same bytes everywhere.
+ * A host tool.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <zlib.h>
-
-enum { ROOTS_MAX = 4 << 20 };   /* today's bundle is 180 KB of base64 */
-
-static void die(const char *why)
-{
-    fprintf(stderr, "mkroots: %s\n", why);
-    exit(1);
-}
+#include "packed.h"
 
 static int base64_value(int c)
 {
@@ -40,18 +27,18 @@ static size_t read_body(unsigned char *out, size_t room)
         for (char *p = line; *p && *p != '=' && *p != '\n' && *p != '\r'; p++) {
             int v = base64_value(*p);
             if (v < 0)
-                die("not base64 inside a certificate");
+                die("mkroots: not base64 inside a certificate");
             bits = bits << 6 | (uint32_t)v;
             have += 6;
             if (have >= 8) {
                 have -= 8;
                 if (n == room)
-                    die("the bundle is larger than expected");
+                    die("mkroots: the bundle is larger than expected");
                 out[n++] = (unsigned char)(bits >> have);
             }
         }
     }
-    die("a certificate without its end line");
+    die("mkroots: a certificate without its end line");
     return 0;
 }
 
@@ -63,13 +50,13 @@ static size_t element(const unsigned char *p, size_t room)
     if (n & 0x80) {
         head += n & 0x7f;
         if (head > 5 || room < head)
-            die("a certificate that is not DER");
+            die("mkroots: a certificate that is not DER");
         n = 0;
         for (size_t i = 2; i < head; i++)
             n = n << 8 | p[i];
     }
     if (room < 2 || n > room - head)
-        die("a certificate that is not DER");
+        die("mkroots: a certificate that is not DER");
     return head + n;
 }
 
@@ -89,7 +76,7 @@ static size_t wrap(unsigned char *out, unsigned char tag, const unsigned char *b
     size_t head = n < 0x80 ? 2 : n < 0x100 ? 3 : 4;
 
     if (n > 0xffff)
-        die("a certificate of an unexpected length");
+        die("mkroots: a certificate of an unexpected length");
     memmove(out + head, body, n);
     out[0] = tag;
     out[1] = (unsigned char)(head == 2 ? n : 0x80 + head - 2);
@@ -140,7 +127,7 @@ static size_t reduce(unsigned char *der, size_t whole)
     size_t n, tbs, used = 0;
 
     if (element(der, whole) != whole || whole > 0xf000)
-        die("something follows a certificate, or it is too long");
+        die("mkroots: something follows a certificate, or it is too long");
     const unsigned char *p = inside(der, whole, &n), *part;
     tbs = element(p, n);
     part = inside(p, tbs, &n);
@@ -171,11 +158,11 @@ static size_t read_bundle(unsigned char *raw, int *count)
     while (fgets(line, sizeof line, stdin)) {
         if (strncmp(line, "-----BEGIN CERTIFICATE-----", 27))
             continue;
-        if (ROOTS_MAX - n < 4)
-            die("the bundle is larger than expected");
-        size_t der = read_body(raw + n + 4, ROOTS_MAX - n - 4);
+        if (PACKED_MAX - n < 4)
+            die("mkroots: the bundle is larger than expected");
+        size_t der = read_body(raw + n + 4, PACKED_MAX - n - 4);
         if (der < 4 || raw[n + 4] != 0x30)
-            die("a certificate that is not DER");
+            die("mkroots: a certificate that is not DER");
         der = reduce(raw + n + 4, der);
         for (int i = 0; i < 4; i++)
             raw[n + i] = (unsigned char)(der >> (24 - 8 * i));
@@ -185,42 +172,19 @@ static size_t read_bundle(unsigned char *raw, int *count)
     return n;
 }
 
-static size_t gzip(const unsigned char *raw, size_t n, unsigned char *out)
-{
-    z_stream z = {0};
-
-    /* 15 + 16: the largest window, with a gzip head and its CRC-32. */
-    if (deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-        die("zlib does not start");
-    z.next_in = (unsigned char *)raw;
-    z.avail_in = (unsigned)n;
-    z.next_out = out;
-    z.avail_out = ROOTS_MAX;
-    if (deflate(&z, Z_FINISH) != Z_STREAM_END)
-        die("zlib does not finish");
-    deflateEnd(&z);
-    return z.total_out;
-}
-
 int main(int argc, char **argv)
 {
-    static unsigned char raw[ROOTS_MAX], packed[ROOTS_MAX];
+    static unsigned char raw[PACKED_MAX];
     int count = 0;
 
     if (argc != 2 || strlen(argv[1]) != 10)
         die("usage: mkroots YYYY-MM-DD < BUNDLE.pem > roots_data.h");
     size_t raw_size = read_bundle(raw, &count);
     if (!count)
-        die("no certificate in the bundle");
-    size_t size = gzip(raw, raw_size, packed);
-
+        die("mkroots: no certificate in the bundle");
     printf("/* made by tools/mkroots; vendor/README.md says what this is */\n"
            "#define ROOTS_DATE \"%s\"\n"
-           "#define ROOTS_COUNT %d\n"
-           "#define ROOTS_RAW_SIZE %zu\n"
-           "static const unsigned char roots_data[%zu] = {", argv[1], count, raw_size, size);
-    for (size_t i = 0; i < size; i++)
-        printf("%s%d,", i % 24 ? "" : "\n", packed[i]);
-    printf("\n};\n");
-    return fflush(stdout) || ferror(stdout) ? 1 : 0;
+           "#define ROOTS_COUNT %d\n", argv[1], count);
+    print_packed("ROOTS", "roots", raw, raw_size);
+    return 0;
 }

@@ -1,4 +1,5 @@
-/* start.c - the first instructions of the program: its relocation, packed.
+/* start.c - the first instructions of the program: its relocation, packed, and
+ * what was relocated made read-only.
  *
  * A static-pie has a record for each pointer in its data: 24 bytes as RELA, about
  * two bits as RELR (System V gABI, "Relocation", SHT_RELR), which the linker
@@ -7,6 +8,10 @@
  * musl's own start, and then sets the table's size to zero: a musl that knows
  * RELR would add the load address a second time.
  *
+ * PT_GNU_RELRO says what is never written again. A dynamic linker would see to it,
+ * and musl has none in a static-pie, so this does. Whole pages: what is written
+ * later begins on a page of its own (layout.ld, or ld where that is not used).
+ *
  * Nothing is relocated here yet, and there is no thread pointer, where a stack
  * protector would look for its value: this calls nothing, uses no pointer from
  * data and has no array on the stack.
@@ -14,8 +19,10 @@
 #include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 
-enum { START_RELRSZ = 35, START_RELR = 36 };    /* musl 1.2.3's elf.h has neither */
+enum { START_RELRSZ = 35, START_RELR = 36, START_PAGE = 4096 };    /* musl 1.2.3's elf.h has neither */
 
 void start_relocate(uintptr_t base, Elf64_Dyn *dynamic);
 
@@ -28,6 +35,19 @@ __asm__(".globl abx_start\n"
         "    call start_relocate\n" /* the kernel aligns the stack to 16 bytes */
         "    mov %rbx, %rsp\n"
         "    jmp _start\n");
+
+static void start__protect(uintptr_t base, const Elf64_Ehdr *file)
+{
+    const Elf64_Phdr *h = (const Elf64_Phdr *)(base + file->e_phoff);
+
+    for (size_t i = 0; i < file->e_phnum; i++)
+        if (h[i].p_type == PT_GNU_RELRO) {
+            uintptr_t from = (base + h[i].p_vaddr) & -(uintptr_t)START_PAGE;
+            uintptr_t size = (base + h[i].p_vaddr + h[i].p_memsz - from + START_PAGE - 1) & -(uintptr_t)START_PAGE;
+            long      n = SYS_mprotect;     /* where it fails, all is as it was */
+            __asm__ volatile("syscall" : "+a"(n) : "D"(from), "S"(size), "d"((long)PROT_READ) : "rcx", "r11", "memory");
+        }
+}
 
 void start_relocate(uintptr_t base, Elf64_Dyn *dynamic)
 {
@@ -54,4 +74,5 @@ void start_relocate(uintptr_t base, Elf64_Dyn *dynamic)
                 where[i] += base;
         where += 63;
     }
+    start__protect(base, (const Elf64_Ehdr *)base);
 }

@@ -5,7 +5,7 @@
 VSRC := vendor/src
 MBEDTLS_UNITS := psa_crypto psa_crypto_aead psa_crypto_cipher psa_crypto_ecp psa_crypto_hash psa_crypto_mac psa_crypto_pake psa_crypto_rsa psa_rest sha512 aesni aesce ssl_tls13_generic ssl_tls13_keys ssl x509 fast rest
 ZLIB_UNITS := adler32 crc32 inffast inflate inftrees zutil
-MKROOTS_UNITS := adler32 crc32 deflate trees zutil
+PACKED_UNITS := adler32 crc32 deflate trees zutil
 
 # What files of abx see of them.
 VENDOR_INC := -isystem $(B)/gen -isystem $(VSRC)/zlib
@@ -34,7 +34,8 @@ $(VSRC)/.fetched-zlib: vendor/pins vendor/fetch.sh
 	@touch $@
 
 $(B)/vendor/libvendor.a: $(VENDOR_OBJ)
-	@rm -f $@ && ar rcsD $@ $^
+	@rm -f $@ && $(VENDOR_AR) rcsD $@ $^
+VENDOR_AR := ar
 
 # Only what is linked with musl asks for it (-e abx_start).
 $(B)/vendor/start.o: vendor/start.c $(B)/vendor.flags
@@ -51,13 +52,16 @@ $(MBEDTLS_UNITS:%=$(B)/gen/mbedtls/unit_%.c): $(B)/gen/mbedtls/.ok ;
 $(B)/vendor/mbedtls/%.o: $(B)/gen/mbedtls/unit_%.c vendor/abx_mbedtls_config.h vendor/abx_psa_config.h vendor/verify_only.h $(B)/vendor.flags
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(VCC) -w $(VCC_$*) -Ivendor -I$(VSRC)/mbedtls/include -I$(VSRC)/mbedtls/library \
+	$(Q)$(VCC) -w $(VCC_LTO) $(VCC_$*) -Ivendor -I$(VSRC)/mbedtls/include -I$(VSRC)/mbedtls/library \
 	  -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"' -c -o $@ $<
 # The ciphers, the arithmetic and zlib are built for speed where the release is
 # built for size; what shakes hands and reads certificates is not. zlib's CRC has
 # no table of 8 KB for words: inflating takes longer than a CRC byte by byte.
 ifeq ($(KIND),release)
 $(foreach u,zlib fast,$(eval VCC_$u := -O2))
+# Mbed TLS is optimised as a whole by whoever links it: 7 KB.
+VCC_LTO   := -flto
+VENDOR_AR := gcc-ar
 endif
 # GCM is the inner loop of every download. SSSE3 is safe here: this file's code
 # runs only where CPUID says AES-NI, which no processor has without SSSE3.
@@ -68,12 +72,13 @@ $(B)/vendor/zlib/%.o: $(firstword $(VENDOR_GEN)) $(B)/vendor.flags
 	$(say) CC $@
 	$(Q)$(VCC) -w $(VCC_zlib) -DHAVE_UNISTD_H -DHAVE_STDARG_H -DZ_TESTW=0 -c -o $@ $(VSRC)/zlib/$*.c
 
-# Root certificates: certifi's PEM bundle -> DER, one after the other -> gzip.
-$(B)/mkroots: tools/mkroots.c $(VSRC)/.fetched
+# Tools that run here, with zlib to pack what they write.
+$(B)/mk%: tools/mk%.c tools/packed.h $(firstword $(VENDOR_GEN))
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(HOST_CC) -std=c11 -O2 -DHAVE_UNISTD_H -DHAVE_STDARG_H -isystem $(VSRC)/zlib -o $@ \
-	  tools/mkroots.c $(MKROOTS_UNITS:%=$(VSRC)/zlib/%.c)
+	$(Q)$(HOST_CC) -std=c11 -O2 -DHAVE_UNISTD_H -DHAVE_STDARG_H -isystem $(VSRC)/zlib -o $@ $< $(PACKED_UNITS:%=$(VSRC)/zlib/%.c)
+
+# Root certificates: certifi's PEM bundle -> DER, one after the other -> gzip.
 $(B)/gen/roots_data.h: $(B)/mkroots
 	@mkdir -p $(@D)
 	$(say) GEN $@

@@ -75,8 +75,6 @@ typedef struct ArgCommand {
     const char *verb;
     const char *alias;          /* another word for the verb, or NULL */
     const char *summary;        /* one line */
-    const char *details;        /* paragraphs for its own help, or "" */
-    const char *examples;       /* lines, or "" */
     const ArgOption *options;
     size_t      option_count;
     ArgPlace    places[ARG_PLACES];

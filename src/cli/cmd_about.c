@@ -95,13 +95,24 @@ static void cmd_about__commands(Buf *to, Arena *a, const ArgTable *table, const 
     }
 }
 
+/* A page, if there is such a one, with `head` in front. */
+static void cmd_about__page(Buf *to, const char *head, char kind, const char *noun, const char *verb)
+{
+    Buf pages;
+    Str text = topics_page(kind, noun, verb, &pages);
+
+    if (text.n) {
+        buf_add(to, str_from(head));
+        buf_add(to, text);
+    }
+    buf_free(&pages);
+}
+
 static void cmd_about__command(Buf *to, Arena *a, const ArgTable *table, const ArgCommand *c)
 {
     buf_addf(to, "%s\n\nUsage: %.*s\n", c->summary, STR_ARG(args_usage(c, a)));
-    if (*c->examples)
-        buf_addf(to, "\nExamples:\n%s", c->examples);
-    if (*c->details)
-        buf_addf(to, "\n%s", c->details);
+    cmd_about__page(to, "\nExamples:\n", '$', c->noun, c->verb);
+    cmd_about__page(to, "\n", '=', c->noun, c->verb);
     if (c->option_count) {
         buf_add(to, STR("\nOptions:\n"));
         cmd_about__options(to, a, c->options, c->option_count);
@@ -111,27 +122,11 @@ static void cmd_about__command(Buf *to, Arena *a, const ArgTable *table, const A
     buf_add(to, STR("\n`abx help` lists the global options.\n"));
 }
 
-static const char *cmd_about__examples(const char *noun)
-{
-    static const char *const rows[][2] = {
-        {"sandbox", "  abx sandbox create --timeout 10m\n  abx sandbox exec ID 'python3 --version'\n  abx sandbox kill ID\n"},
-        {"job", "  job=$(abx exec -d ID 'make > log 2>&1')\n  abx job list ID\n  abx job wait ID \"$job\"\n"},
-        {"file", "  abx file ls -l ID /srv\n  abx file cat ID /etc/hosts\n  abx file rm -r ID /tmp/cache\n"},
-        {"agent", "  abx agent remove ID\n"},
-        {"provider", "  abx provider list\n  abx provider install ./my-plugin\n  abx provider doctor demo\n"},
-        {"config", "  abx config explain\n  abx config set http_timeout 60\n"},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (strcmp(rows[i][0], noun) == 0)
-            return rows[i][1];
-    BUG("a noun without examples");
-}
-
 static void cmd_about__noun(Buf *to, Arena *a, const ArgTable *table, const char *noun)
 {
-    buf_addf(to, "Usage: abx %s VERB [options] [--] [arguments]\n\nExamples:\n%s\nCommands:\n", noun,
-             cmd_about__examples(noun));
+    buf_addf(to, "Usage: abx %s VERB [options] [--] [arguments]\n", noun);
+    cmd_about__page(to, "\nExamples:\n", '$', noun, "");
+    buf_add(to, STR("\nCommands:\n"));
     cmd_about__commands(to, a, table, noun);
     buf_addf(to, "\n`abx help %s VERB` says more.\n", noun);
 }
@@ -192,13 +187,12 @@ static bool cmd_about__find(const Run *r, Buf *to, Err *err)
     const Args     *args = r->args;
     const ArgTable *table = args->table;
     const char     *one = args->words[0], *two = args->word_count > 1 ? args->words[1] : NULL;
-    const Topic    *topic = topics_find(one);
 
     const ArgCommand *c = two ? args_command(table, one, two) : args_command(table, NULL, one);
     if (c)
         cmd_about__command(to, r->a, table, c);
-    else if (!two && topic)
-        buf_add(to, str_from(topic->text));
+    else if (!two && topics_has(one))
+        cmd_about__page(to, "", '=', "", one);
     else if (!two && args_is_noun(table, one))
         cmd_about__noun(to, r->a, table, one);
     else {

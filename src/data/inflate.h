@@ -43,6 +43,6 @@ ABX_FN bool inflate_whole(const Inflate *z);
 /* The contents of one whole gzip member to the end of *out. False: ERR_INPUT
  * (damaged, cut short, or bytes behind it), ERR_LIMIT (more than the Buf
  * holds); E0000: the caller knows what it was. */
-ABX_SET bool inflate_gzip(Str member, Buf *out, Err *err) ABX_CHECK;
+ABX_FN bool inflate_gzip(Str member, Buf *out, Err *err) ABX_CHECK;
 
 #endif

@@ -72,6 +72,21 @@ def test_full_relro(elf):
     assert DT_TEXTREL not in dynamic
 
 
+def test_what_is_never_written_again_is_read_only_while_it_runs(elf):
+    with subprocess.Popen([ABX, "provider", "serve", "opensandbox"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        child.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        child.stdin.flush()
+        assert child.stdout.readline()
+        lines = [line.split() for line in Path(f"/proc/{child.pid}/maps").read_text().splitlines()]
+        child.stdin.close()
+    ranges = [([int(x, 16) for x in line[0].split("-")], line[1]) for line in lines if line[-1] == str(ABX)]
+    base = min(start for (start, _), _ in ranges)
+    (_, _, _, at, _, _, size, _), = [s for s in elf.segments if s[0] == PT_GNU_RELRO]
+    for page in range(base + at, base + at + size, 4096):
+        assert [rights for (start, end), rights in ranges if start <= page < end] == ["r--p"]
+    assert [rights for _, rights in ranges].count("rw-p") == 1
+
+
 def test_nothing_is_writable_and_executable(elf):
     stacks = [s for s in elf.segments if s[0] == PT_GNU_STACK]
     assert len(stacks) == 1

@@ -1,5 +1,6 @@
 #include "cli/args.h"
 #include "cli/commands.h"
+#include "cli/topics.h"
 
 /* A command line, cut at blanks; "" stands for an empty word. */
 static int args_test_split(char *line, char **argv)
@@ -195,6 +196,35 @@ static void args_test_mention(void **state)
     }
 }
 
+/* Each command and noun has examples, each topic a page, and a page ends where the next begins. */
+static void args_test_pages(void **state)
+{
+    const ArgTable *t = commands_table();
+    size_t          topics;
+    const Topic    *topic = topics_all(&topics);
+    Buf             pages;
+
+    (void)state;
+    for (size_t i = 0; i < t->command_count; i++) {
+        const ArgCommand *c = &t->commands[i];
+        Str text = topics_page('$', c->noun, c->verb, &pages);
+        assert_true(str_starts(text, STR("  ")));
+        assert_true(str_ends(text, STR("\n")) && !memmem(text.p, text.n, "\n= ", 3) && !memmem(text.p, text.n, "\n$ ", 3));
+        buf_free(&pages);
+        assert_true(!*c->noun || topics_page('$', c->noun, "", &pages).n);
+        buf_free(&pages);
+    }
+    for (size_t i = 0; i < topics; i++) {
+        assert_true(topics_has(topic[i].name) && topics_page('=', "", topic[i].name, &pages).n > 300);
+        buf_free(&pages);
+    }
+    assert_false(topics_has("nothing"));
+    assert_int_equal(topics_page('=', "", "nothing", &pages).n, 0);
+    buf_free(&pages);
+    assert_int_equal(topics_page('=', "sandbox", "pause", &pages).n, 0);
+    buf_free(&pages);
+}
+
 /* No two options of a verb, its own and the global ones, share a name or a
  * letter, and rows say all that help needs. */
 static void args_test_table(void **state)
@@ -204,7 +234,7 @@ static void args_test_table(void **state)
     (void)state;
     for (size_t i = 0; i < t->command_count; i++) {
         const ArgCommand *c = &t->commands[i];
-        assert_true(*c->verb && *c->summary && c->details && c->examples && c->run);
+        assert_true(*c->verb && *c->summary && c->run);
         assert_ptr_equal(args_command(t, c->noun, c->verb), c);
         for (size_t k = 0; k < c->option_count + t->global_count; k++) {
             const ArgOption *o = k < c->option_count ? &c->options[k] : &t->globals[k - c->option_count];
@@ -241,6 +271,8 @@ static const struct CMUnitTest args_tests[] = {
     cmocka_unit_test(args_test_parse),
     cmocka_unit_test(args_test_asking),
     cmocka_unit_test(args_test_mention),
-    cmocka_unit_test(args_test_table),
+    cmocka_unit_test(args_test_pages),
+        cmocka_unit_test(args_test_pages),
+        cmocka_unit_test(args_test_table),
     cmocka_unit_test(args_test_distance),
 };
