@@ -588,7 +588,7 @@ static void command__failed(Command *x, const Err *err)
 static void command__begin(HttpdCall *c, Daemon *d, const CommandWish *wish, Arena *a)
 {
     Command *x = mem_new(sizeof *x);
-    Err      err;
+    ABX_UNSET Err      err;
 
     *x = (Command){.next = d->commands.first, .daemon = d, .background = wish->background, .log = -1,
                    .began_ms = clock_mono_ms(), .text = mem_str(str_from(wish->text))};
@@ -611,7 +611,7 @@ void command_post(HttpdCall *c, Str body)
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *doc;
     CommandWish wish = {0};
-    Err         err;
+    ABX_UNSET Err         err;
 
     if (!json_parse(body, &a, &doc, &err))
         answer_error(c, 400, "INVALID_REQUEST_BODY", "error parsing request, MAYBE invalid body format. %s", err.text);

@@ -110,7 +110,7 @@ static bool door__listen(DoorKnock *k, Str token, Buf *rest)
     Str      in = {bytes, n > 0 ? (size_t)n : 0};
     Arena    a = arena_make(LIMIT_HTTPD_ARENA);
     HttpHead head;
-    Err      err;
+    ABX_UNSET Err      err;
     bool     good = false;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -148,7 +148,7 @@ int door_wait(int port_fd, Str token, Buf *rest)
     struct pollfd fds[LIMIT_CARRY_KNOCKS + 2];
     Deadline      until = clock_after(LIMIT_CARRY_WAIT_MS);
     int           found = -1, fd;
-    Err           err;
+    ABX_UNSET Err           err;
 
     for (int i = 0; i < LIMIT_CARRY_KNOCKS; i++)
         knocks[i].fd = -1;

@@ -67,7 +67,7 @@ static void front__read_input(Front *f)
     ssize_t n = read(0, bytes, sizeof bytes);
     Str     in = {bytes, n > 0 ? (size_t)n : 0}, piece;
     Step    step = STEP_MORE;
-    Err     err;
+    ABX_UNSET Err     err;
 
     if (front__later(n))
         return;
@@ -138,7 +138,7 @@ static bool front__turn(Front *f, int signals)
         {.fd = f->over ? -1 : f->wish->link, .events = (short)((up ? POLLOUT : 0) | (down ? 0 : POLLIN))},
         {.fd = signals, .events = POLLIN},
     };
-    Err err;
+    ABX_UNSET Err err;
 
     if (!poll_wait(fds, 4, -1, DEADLINE_NONE, &err))
         return false;
@@ -163,7 +163,7 @@ void front_run(const FrontWish *wish)
     Front f = {.wish = wish, .up = buf_make(ARMOR_LINE_MAX), .down = buf_make(2 * ARMOR_LINE_MAX)};
     bool  told = false;
     int   fd;
-    Err   err;
+    ABX_UNSET Err   err;
 
     if (wish->tag) {
         f.in = armor_make(wish->tag);

@@ -177,7 +177,7 @@ static void job__ask(int fd)
     static const FrameStart    jobs = {.kind = FRAME_JOBS, .flags = FRAME_START_NO_ACK};
     static const FrameHello    hello = {.window = JOB_LINE};
     Buf b = buf_make(512);
-    Err err;
+    ABX_UNSET Err err;
 
     frame_put_preamble(&b, run);
     frame_put_hello(&b, &hello);
@@ -195,7 +195,7 @@ static bool job__answer(int fd, FrameReader *r, Buf *to)
     Str     in = {bytes, n > 0 ? (size_t)n : 0};
     Frame   f;
     Step    step = STEP_MORE;
-    Err     err;
+    ABX_UNSET Err     err;
 
     while (n > 0 && (step = frame_next(r, &in, &f, &err)) == STEP_DONE)
         if (f.type == FRAME_OUT)
@@ -240,7 +240,7 @@ bool job_list(Buf *to)
     size_t        n, waits;
     bool          whole = job__connect_all(fds, &n);
     Deadline      until = clock_after(LIMIT_CARRY_LIST_MS);
-    Err           err;
+    ABX_UNSET Err           err;
 
     waits = n;
     for (size_t i = 0; i < n; i++) {

@@ -46,7 +46,7 @@ static void link__break(Link *l)
 static void link__web(Link *l, Str in)
 {
     WsEvent ev;
-    Err     err;
+    ABX_UNSET Err     err;
     Step    step;
 
     while (!l->ended && (step = ws_next(&l->reader, &in, &ev, &err)) != STEP_MORE) {

@@ -54,7 +54,7 @@ bool outlet_flush(Outlet *o, Err *err)
 void outlet_item(void *ctx, const Item *i)
 {
     Outlet *o = ctx;
-    Err     err;
+    ABX_UNSET Err     err;
 
     if (o->lines.n < OUTLET_LINES || outlet_flush(o, &err))
         item_put(&o->lines, i);

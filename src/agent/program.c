@@ -157,7 +157,7 @@ static bool program__run(Program *p, const FrameStart *s, const Person *who, Str
     };
     ProcStage   failed = PROC_FDS;
     EnvironList env;
-    Err         err;
+    ABX_UNSET Err         err;
 
     if (!program__environment(s, who, a, &env))
         return program__failed(fail, FRAME_AT_START, E2BIG, STR("too many environment variables"));

@@ -205,7 +205,7 @@ static Headers proxy__fields(Proxy *p, const HttpHead *head)
 /* A head came. False: it is none that a client could be given. */
 static bool proxy__head(Proxy *p, const HttpHead *head)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (head->status == 101) {
         if (!p->upgrade)
@@ -236,7 +236,7 @@ static void proxy__take(Proxy *p, Str in)
 {
     HttpHead head;
     Str      piece;
-    Err      err;
+    ABX_UNSET Err      err;
     Step     step;
 
     while (!p->answering && in.n && !p->over) {
@@ -270,7 +270,7 @@ static void proxy__take(Proxy *p, Str in)
 /* `torn`: by a reset, which may have taken bytes with it. */
 static void proxy__ended(Proxy *p, bool torn)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (torn)
         proxy__bad_gateway(p);
@@ -335,7 +335,7 @@ void proxy_begin(HttpdCall *c, int port, Str target)
     };
     Proxy *p = mem_new(sizeof *p);
     int    on = 1;
-    Err    err;
+    ABX_UNSET Err    err;
 
     *p = (Proxy){.daemon = c->ctx, .call = c, .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
                  .out = buf_make(LIMIT_HEAD + 2 * LIMIT_HTTPD_READ + LIMIT_HTTPD_ROOM),

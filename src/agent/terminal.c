@@ -125,7 +125,7 @@ static void terminal__text(Terminal *t)
 {
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *doc = NULL;
-    Err         err;
+    ABX_UNSET Err         err;
 
     if (!json_parse(buf_str(&t->text), &a, &doc, &err) || doc->type != JSON_OBJECT) {
         terminal__complain(t, "INVALID_FRAME", STR("not a JSON object"));
@@ -187,7 +187,7 @@ static void terminal__body(HttpdCall *c, Str piece)
 {
     Terminal *t = c->ctx;
     WsEvent   ev;
-    Err       err;
+    ABX_UNSET Err       err;
     Step      step;
 
     while ((step = ws_next(&t->reader, &piece, &ev, &err)) == STEP_DONE)
@@ -486,7 +486,7 @@ void terminal_post(HttpdCall *c, Str body)
     Daemon     *d = c->ctx;
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *doc = NULL, *command, *cwd;
-    Err         err;
+    ABX_UNSET Err         err;
 
     err_set(&err, ERR_INPUT, E0000, "not an object");
     bool ok = body.n == 0 || (json_parse(body, &a, &doc, &err) && doc->type == JSON_OBJECT);

@@ -66,7 +66,7 @@ static void upload__fail(Upload *u, const char *what, const char *path, const Er
 
 static void upload__begin_file(Upload *u)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (u->files < u->count) {
         UploadItem *it = &u->items[u->files++];
@@ -86,7 +86,7 @@ static void upload__end_metadata(Upload *u)
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *doc;
     UploadItem  it = {.place = {.fd = -1}};
-    Err         err;
+    ABX_UNSET Err         err;
     const char *path;
 
     if (!json_parse(buf_str(&u->metadata), &a, &doc, &err) || doc->type != JSON_OBJECT) {
@@ -116,7 +116,7 @@ static UploadPart upload__part(const MultipartEvent *ev)
 
 static void upload__data(Upload *u, Str data)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (u->part == UPLOAD_FILE) {
         UploadItem *it = &u->items[u->files - 1];
@@ -131,7 +131,7 @@ static void upload__data(Upload *u, Str data)
 
 static void upload__event(Upload *u, const MultipartEvent *ev)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     switch (ev->kind) {
     case MULTIPART_PART:
@@ -159,7 +159,7 @@ static void upload__body(HttpdCall *c, Str piece)
 {
     Upload        *u = c->ctx;
     MultipartEvent ev;
-    Err            err;
+    ABX_UNSET Err            err;
     Step           step = STEP_MORE;
 
     while (!u->failed && (step = multipart_next(&u->parser, &piece, &ev, &err)) == STEP_DONE)
@@ -172,7 +172,7 @@ static void upload__end(HttpdCall *c)
 {
     Upload *u = c->ctx;
     char    text[120];
-    Err     err;
+    ABX_UNSET Err     err;
 
     if (u->failed)
         return;
@@ -198,7 +198,7 @@ void upload_begin(HttpdCall *c)
     static const HttpdHandler upload = {.body = upload__body, .end = upload__end, .gone = upload__gone};
     char   boundary[MULTIPART_BOUNDARY];
     size_t n = 0;
-    Err    err;
+    ABX_UNSET Err    err;
 
     if (!multipart_boundary(header_get(c->head.headers, "Content-Type"), boundary, &n, &err)) {
         answer_error(c, 400, "INVALID_FILE", "%s", err.text);

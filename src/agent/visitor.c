@@ -266,7 +266,7 @@ static void visitor__start(Visitor *v, Str *rest)
     Keeper    *k = v->keeper;
     Arena      a = arena_make(LIMIT_CARRY_START);
     FrameStart s;
-    Err        err;
+    ABX_UNSET Err        err;
 
     visitor__state(v, VISITOR_ON);
     if (!frame_start(buf_str(&v->start), &a, &s, &err)) {
@@ -402,7 +402,7 @@ static void visitor__say(void *ctx, Str frames)
 
 static bool visitor__channel(Visitor *v, const Frame *f)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (v->state == VISITOR_START) {
         v->channels = channels_make(&(ChannelsLink){visitor__room, visitor__say, v, &v->keeper->loop});
@@ -452,7 +452,7 @@ static void visitor__bytes(void *ctx, Str in)
 {
     Visitor *v = ctx;
     Frame    f;
-    Err      err;
+    ABX_UNSET Err      err;
     Step     step;
 
     v->heard = v->keeper->awake;

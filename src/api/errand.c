@@ -108,7 +108,7 @@ static bool errand__wait(Errand *const *v, size_t n, int cancel_fd, Deadline d, 
 bool errand_wait(Errand *const *v, size_t n, bool busy, Err *err)
 {
     int cancel_fd = v[0]->box->session->provider->host.cancel_fd;
-    Err end;
+    ABX_UNSET Err end;
 
     if (errand__wait(v, n, cancel_fd, busy ? clock_mono_ms() : DEADLINE_NONE, &end))
         return true;
@@ -121,7 +121,7 @@ static void errand__kill(Errand *e)
 {
     Provider *p = e->box->session->provider;
     Deadline  d = clock_after(LIMIT_CLEANUP_MS);
-    Err       err;
+    ABX_UNSET Err       err;
     Str       bytes;
     Step      step;
 

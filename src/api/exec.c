@@ -54,7 +54,7 @@ static bool exec__plain(abx_sandbox *b, const ExecRequest *rq, const char *why, 
 static bool exec__begin(abx_sandbox *b, const ExecRequest *rq, ExecCall **call, Err *err)
 {
     Provider *p = b->session->provider;
-    Err       why;
+    ABX_UNSET Err       why;
 
     if (!p->kind->carrier || !p->host.agent_path.n)
         return exec__plain(b, rq, p->kind->carrier ? b->session->no_agent : "", call, err);
@@ -96,7 +96,7 @@ abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e
     Arena       a = arena_make(ARENA_COMMAND);
     ExecRequest rq;
     ExecCall   *call = NULL;
-    Err         err;
+    ABX_UNSET Err         err;
     bool        ok = exec__request(o, &a, &rq, &err) && exec__begin(b, &rq, &call, &err);
 
     arena_free(&a);
@@ -116,7 +116,7 @@ static const abx_event_kind exec__kinds[] = {
 int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
 {
     ExecEvent ev;
-    Err       err;
+    ABX_UNSET Err       err;
     Step      step;
 
     if (x->over) {
@@ -176,7 +176,7 @@ static int exec__said(bool ok, const Err *err, abx_error *e)
 int abx_exec_kill(abx_exec *x, abx_error *e)
 {
     const ExecOps *ops = x->call->ops;
-    Err err;
+    ABX_UNSET Err err;
 
     return exec__said(exec__can(ops->kill != NULL, "end it", &err) &&
                       ops->kill(x->call, clock_after(LIMIT_CLEANUP_MS), &err), &err, e);
@@ -186,7 +186,7 @@ ptrdiff_t abx_exec_write(abx_exec *x, const void *p, size_t size, abx_error *e)
 {
     const ExecOps *ops = x->call->ops;
     size_t n = 0;
-    Err    err;
+    ABX_UNSET Err    err;
 
     if (!exec__can(ops->write != NULL, "feed its standard input", &err) || !ops->write(x->call, (Str){p, size}, &n, &err))
         return error_give(e, &err);
@@ -196,7 +196,7 @@ ptrdiff_t abx_exec_write(abx_exec *x, const void *p, size_t size, abx_error *e)
 int abx_exec_end_input(abx_exec *x, abx_error *e)
 {
     const ExecOps *ops = x->call->ops;
-    Err err;
+    ABX_UNSET Err err;
 
     return exec__said(exec__can(ops->end_input != NULL, "end its standard input", &err) && ops->end_input(x->call, &err),
                       &err, e);
@@ -205,7 +205,7 @@ int abx_exec_end_input(abx_exec *x, abx_error *e)
 int abx_exec_signal(abx_exec *x, int number, abx_error *e)
 {
     const ExecOps *ops = x->call->ops;
-    Err err;
+    ABX_UNSET Err err;
 
     return exec__said(exec__can(ops->signal != NULL, "send it a signal", &err) && ops->signal(x->call, number, &err),
                       &err, e);
@@ -214,7 +214,7 @@ int abx_exec_signal(abx_exec *x, int number, abx_error *e)
 int abx_exec_resize(abx_exec *x, int cols, int rows, abx_error *e)
 {
     const ExecOps *ops = x->call->ops;
-    Err err;
+    ABX_UNSET Err err;
 
     return exec__said(exec__can(ops->resize != NULL, "resize its terminal", &err) &&
                       ops->resize(x->call, cols, rows, &err), &err, e);
@@ -232,7 +232,7 @@ int abx_exec_hold(abx_exec *x, int on)
 int abx_exec_detach(abx_exec *x, abx_error *e)
 {
     const ExecOps *ops = x->call->ops;
-    Err err;
+    ABX_UNSET Err err;
 
     return exec__said(exec__can(ops->detach != NULL, "leave it running", &err) && ops->detach(x->call, &err), &err, e);
 }

@@ -265,7 +265,7 @@ static void forward__take(void *ctx, int fd)
     FrameStart   start = {.kind = FRAME_FORWARD, .port = (uint16_t)port->remote};
     uint16_t     channel = f->talk ? forward__channel(f) : 0;
     int          on = 1;
-    Err          err;
+    ABX_UNSET Err          err;
 
     if (!channel || !talk_start(f->talk, channel, &start, &err)) {
         close(fd);
@@ -335,7 +335,7 @@ static void forward__cut(abx_forward *f)
 static bool forward__connect(abx_forward *f, Err *err)
 {
     Provider   *p = f->box->session->provider;
-    Err         why;
+    ABX_UNSET Err         why;
     CarryResult r = talk_open(p, str_from(f->box->id), NULL, true, &f->talk, clock_after(LIMIT_CARRY_MS), &why);
 
     if (r == CARRY_DONE) {
@@ -370,7 +370,7 @@ static bool forward__lost(abx_forward *f, const Err *why, Err *err)
 
 static bool forward__again(abx_forward *f, Err *err)
 {
-    Err why;
+    ABX_UNSET Err why;
 
     if (!clock_passed(f->tick.deadline))
         return true;
@@ -382,7 +382,7 @@ static bool forward__again(abx_forward *f, Err *err)
 static bool forward__talk(abx_forward *f, Err *err)
 {
     TalkEvent ev;
-    Err       why;
+    ABX_UNSET Err       why;
     Step      step;
 
     while ((step = talk_next(f->talk, &ev, &why)) == STEP_DONE)
@@ -466,7 +466,7 @@ abx_forward *abx_forward_open(abx_sandbox *b, const abx_forward_options *o, abx_
     const Provider *p = b->session->provider;
     LoopWatch       other = {.fd = -1, .deadline = DEADLINE_NONE, .wake = forward__wake_other, .owner = f};
     const char     *why = b->session->no_agent;
-    Err             err;
+    ABX_UNSET Err             err;
     bool            ok = true;
 
     f->box = b;
@@ -495,7 +495,7 @@ int abx_forward_local(const abx_forward *f, size_t i)
 
 int abx_forward_step(abx_forward *f, int wait, abx_error *e)
 {
-    Err  err;
+    ABX_UNSET Err  err;
     bool ok = f->talk ? forward__talk(f, &err) : forward__again(f, &err);
 
     if (ok && f->talk)

@@ -69,7 +69,7 @@ bool hash_file(const abx_sandbox *b, Str path, unsigned char sha256[static SHA25
     Provider *p = b->session->provider;
     Sha256    hash = sha256_make();
     int64_t   size;
-    Err       why;
+    ABX_UNSET Err       why;
 
     CarryResult r = hash__by_agent(b, path, sha256, &why);
     if (r == CARRY_FAILED)
@@ -96,7 +96,7 @@ bool hash_compare(const abx_sandbox *b, Str path, Sha256 *hash, Err *err)
 int abx_hash_file(abx_sandbox *b, const char *path, char hex[65], abx_error *e)
 {
     unsigned char sha256[SHA256_SIZE];
-    Err           err;
+    ABX_UNSET Err           err;
 
     if (!hash_file(b, str_from(path), sha256, &err))
         return error_give(e, &err);

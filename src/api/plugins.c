@@ -21,7 +21,7 @@ abx_host *abx_host_open(const abx_options *options, abx_error *e)
 {
     abx_host   *h = mem_new(sizeof *h);
     const Pair *checked;
-    Err         err;
+    ABX_UNSET Err         err;
 
     h->own = arena_make(ARENA_COMMAND);
     h->result = arena_make(ARENA_COMMAND);
@@ -86,14 +86,14 @@ bool plugins_store(abx_host *h, Store *out, Err *err)
 
 const Store *plugins_store_or_none(abx_host *h, Store *out)
 {
-    Err unheard;
+    ABX_UNSET Err unheard;
 
     return plugins_store(h, out, &unheard) ? out : NULL;
 }
 
 bool plugins_installed(abx_host *h, Str id, Store *s, Receipt *out)
 {
-    Err unheard;
+    ABX_UNSET Err unheard;
 
     return manifest_is_id(id) && plugins_store(h, s, &unheard) && store_receipt(s, id, &h->result, out);
 }
@@ -158,7 +158,7 @@ static bool plugins__set_default(abx_host *h, Str id, Err *err)
 
 int abx_set_default_provider(abx_host *h, const char *id, abx_error *e)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     return plugins__set_default(h, str_from(id), &err) ? 0 : error_give(e, &err);
 }

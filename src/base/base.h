@@ -23,6 +23,10 @@
  * ways of an encoding; the program may leave it uncalled. */
 #define ABX_SET ABX_FN __attribute__((unused))
 
+/* A local that is set before it is read, on every way: the release, which zeroes
+ * what is not initialized, leaves it as it is. For what is large: an Err has 4 KB. */
+#define ABX_UNSET __attribute__((uninitialized))
+
 #define ABX_CHECK        __attribute__((warn_unused_result))
 #define ABX_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define ABX_NORETURN     __attribute__((noreturn))

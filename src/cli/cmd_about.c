@@ -205,7 +205,7 @@ static bool cmd_about__find(const Run *r, Buf *to, Err *err)
 int cmd_about_help(Run *r)
 {
     Buf text = buf_make(LIMIT_ERROR_BODY);
-    Err err;
+    ABX_UNSET Err err;
     int status;
 
     if (r->args->word_count == 0)
@@ -221,7 +221,7 @@ int cmd_about_help(Run *r)
 
 int cmd_about_agent(Run *r)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     err_set(&err, ERR_USAGE, E8002, "No option goes in front of 'agent'");
     err_hint(&err, "`abx agent` lists what it takes.");

@@ -121,8 +121,8 @@ int cmd_copy_upload(Run *r)
 {
     const char *local = r->args->words[1], *remote;
     CmdCopyPipe pipe = {.out = &r->out};
-    abx_error   e;
-    Err         err;
+    ABX_UNSET abx_error   e;
+    ABX_UNSET Err         err;
 
     if (!cmd_copy__remote(r, &remote, &err))
         return run_fail_own(r, &err);
@@ -164,8 +164,8 @@ int cmd_copy_download(Run *r)
 {
     const char *remote = r->args->words[1], *local;
     CmdCopyPipe pipe = {.out = &r->out};
-    abx_error   e;
-    Err         err;
+    ABX_UNSET abx_error   e;
+    ABX_UNSET Err         err;
 
     if (!cmd_copy__local(r, &local, &err))
         return run_fail_own(r, &err);

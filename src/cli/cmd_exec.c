@@ -63,7 +63,7 @@ static int cmd_exec__follow(Run *r, abx_sandbox *box, abx_exec_options *o, Shape
 {
     Input    *in = mem_new(sizeof *in);
     abx_exec *x = NULL;
-    Err       err;
+    ABX_UNSET Err       err;
     int       status;
 
     /* A setting that is read from standard input has it. */
@@ -141,7 +141,7 @@ static int cmd_exec__detach(Run *r, abx_sandbox *box, abx_exec *x, abx_error *e)
     while (got > 0 && event.kind != ABX_EXIT && !abx_exec_job(x))
         got = abx_exec_next(x, 1, &event, e);
     if (got < 0) {
-        abx_error unheard;
+        ABX_UNSET abx_error unheard;
         run_release(r);
         abx_exec_kill(x, &unheard);
         return run_fail(r, e);
@@ -168,8 +168,8 @@ int cmd_exec_run(Run *r)
     bool detach = args_flag(r->args, "detach");
     abx_exec_options o;
     Console   c;
-    abx_error e;
-    Err       err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err       err;
 
     if (!cmd_exec_options(r, 1, &o, &err) || !cmd_exec_named(&o, &err))
         return run_fail_own(r, &err);
@@ -192,8 +192,8 @@ int cmd_exec_stream(Run *r)
 {
     const char *line = args_value(r->args, "command");
     abx_exec_options o;
-    abx_error e;
-    Err       err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err       err;
 
     if (!cmd_exec_options(r, 1, &o, &err))
         return run_fail_own(r, &err);

@@ -12,8 +12,8 @@ int cmd_file_cat(Run *r)
 {
     Pipe         pipe = {.out = &r->out};
     abx_sandbox *box = NULL;
-    abx_error    e;
-    Err          err;
+    ABX_UNSET abx_error    e;
+    ABX_UNSET Err          err;
     int          status = 0;
 
     if (r->out.json) {
@@ -50,8 +50,8 @@ int cmd_file_write(Run *r)
     const char *path = r->args->words[1], *digits = args_value(r->args, "mode");
     int         mode = digits ? cmd_file__octal(digits) : -1;
     Pipe        pipe = {.out = &r->out};
-    abx_error   e;
-    Err         err;
+    ABX_UNSET abx_error   e;
+    ABX_UNSET Err         err;
 
     if (digits && mode < 0) {
         err_set(&err, ERR_USAGE, E8002, "--mode: '%s' is no octal number of up to four digits", digits);
@@ -122,7 +122,7 @@ static int cmd_file__end(CmdFile *f)
 
 static int cmd_file__refuse(abx_error *e, Code code, const char *path, const char *why, const char *hint)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     err_set(&err, code == E8002 ? ERR_USAGE : ERR_REMOTE, code, "%s%s", path, why);
     if (hint)
@@ -141,7 +141,7 @@ typedef int CmdFileAct(const CmdFile *f, const char *path, abx_error *e);
 
 static int cmd_file__each(Run *r, size_t first, CmdFileAct *act)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
     CmdFile   f;
 
     if (!cmd_file__begin(&f, r, &e))
@@ -206,7 +206,7 @@ static int cmd_file__rm(const CmdFile *f, const char *path, abx_error *e)
 
 int cmd_file_rm(Run *r)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     for (size_t i = 1; i < r->args->word_count; i++) {
         Str last = cmd_file__last(r->args->words[i]);
@@ -230,7 +230,7 @@ int cmd_file_mv(Run *r)
 {
     const char *from = r->args->words[1], *to = r->args->words[2], *end = str_ends(str_from(to), STR("/")) ? "" : "/";
     Str         last = cmd_file__last(from);
-    abx_error   e;
+    ABX_UNSET abx_error   e;
     CmdFile     f;
     bool        into = !*end, ok = false;
 

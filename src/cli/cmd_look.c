@@ -152,7 +152,7 @@ static bool cmd_look__list(CmdLook *l, const char *path, int64_t deepest, bool a
 {
     Below     b = {.run = l->run, .box = l->box, .root = path, .deepest = deepest, .each = cmd_look__below, .ctx = l,
                    .status = 0};
-    abx_error e, no;
+    ABX_UNSET abx_error e, no;
 
     l->root = path;
     if (below_list(&b, &e) != 0) {
@@ -168,7 +168,7 @@ static bool cmd_look__list(CmdLook *l, const char *path, int64_t deepest, bool a
 int cmd_look_ls(Run *r)
 {
     const Args *args = r->args;
-    abx_error   e;
+    ABX_UNSET abx_error   e;
     CmdLook     l;
 
     if (!cmd_look__begin(&l, r, &e))
@@ -186,7 +186,7 @@ int cmd_look_ls(Run *r)
 
 static bool cmd_look__find(CmdLook *l, const char *path, int64_t deepest)
 {
-    abx_error            e;
+    ABX_UNSET abx_error            e;
     const abx_file_info *f = abx_stat(l->box, path, &e);
 
     if (!f)
@@ -202,9 +202,9 @@ int cmd_look_find(Run *r)
     const Args *args = r->args;
     const char *depth = args_value(args, "max-depth"), *type = args_value(args, "type");
     int64_t     deepest = LIMIT_SYNC_DEPTH;
-    abx_error   e;
+    ABX_UNSET abx_error   e;
     CmdLook     l;
-    Err         err;
+    ABX_UNSET Err         err;
 
     if (depth && !values_number("--max-depth", depth, 0, LIMIT_SYNC_DEPTH - 1, &deepest, &err))
         return run_fail_own(r, &err);
@@ -246,7 +246,7 @@ int cmd_look_stat(Run *r)
 {
     const Args *args = r->args;
     bool        list = args->word_count > 2;
-    abx_error   e;
+    ABX_UNSET abx_error   e;
     CmdLook     l;
 
     if (!cmd_look__begin(&l, r, &e))

@@ -18,7 +18,7 @@ static void cmd_plugin__string(JsonOut *w, const char *key, const char *value)
 
 int cmd_plugin_serve(Run *r)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (serve_run(r->args->words[0], STDIN_FILENO, STDOUT_FILENO, r->out.cancel_fd, &err))
         return 0;
@@ -29,8 +29,8 @@ int cmd_plugin_export(Run *r)
 {
     const char *id = r->args->words[0], *dir = r->args->words[1];
     char        version[32] = "";
-    abx_error   e;
-    Err         err;
+    ABX_UNSET abx_error   e;
+    ABX_UNSET Err         err;
 
     if (!run_can_print(&e))
         return run_fail(r, &e);
@@ -89,8 +89,8 @@ int cmd_plugin_test(Run *r)
     const char    *id = r->args->words[0];
     KitCount       n;
     abx_options    o;
-    abx_error      e;
-    Err            err;
+    ABX_UNSET abx_error      e;
+    ABX_UNSET Err            err;
 
     if (!run_options(r, &o, &err))
         return run_fail_own(r, &err);

@@ -54,7 +54,7 @@ static int cmd_sandbox__answer(const Run *r, abx_sandbox *box, const abx_info *i
 
 static int cmd_sandbox__about(Run *r, const abx_info *(*ask)(abx_sandbox *, abx_error *))
 {
-    abx_error    e;
+    ABX_UNSET abx_error    e;
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
 
     return cmd_sandbox__answer(r, box, box ? ask(box, &e) : NULL, &e);
@@ -137,7 +137,7 @@ static int cmd_sandbox__name(const Run *r, const abx_sandbox *box, Err *err)
 static int cmd_sandbox__created(Run *r, abx_sandbox *box)
 {
     Buf text = buf_make(LIMIT_DOCUMENT);
-    Err err;
+    ABX_UNSET Err err;
 
     if (run_signal(r))
         return cmd_sandbox__take_back(r, box);
@@ -157,8 +157,8 @@ static int cmd_sandbox__created(Run *r, abx_sandbox *box)
 int cmd_sandbox_create(Run *r)
 {
     abx_create_options o;
-    abx_error e;
-    Err       err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err       err;
 
     if (!cmd_sandbox__create_options(r, &o, &err))
         return run_fail_own(r, &err);
@@ -216,7 +216,7 @@ static int cmd_sandbox__list_print(CmdSandboxList *l, int more, int64_t limit)
     else if (!r->out.quiet)
         document_table_end(&l->table, &l->text);
     if (l->text.over) {
-        Err err;
+        ABX_UNSET Err err;
         err_set(&err, ERR_LIMIT, E0000, "the list is longer than %zu bytes", LIMIT_DOCUMENT);
         err_hint(&err, "Ask for fewer with --limit or --metadata.");
         buf_free(&l->text);
@@ -234,8 +234,8 @@ int cmd_sandbox_list(Run *r)
     abx_list_options o = {.limit = 0};
     const char *limit = args_value(r->args, "limit");
     ValuesPairs metadata = {0};
-    abx_error   e;
-    Err         err;
+    ABX_UNSET abx_error   e;
+    ABX_UNSET Err         err;
     int         more = 0;
 
     if (limit && !values_number("--limit", limit, 1, INT64_MAX, &o.limit, &err))
@@ -263,8 +263,8 @@ int cmd_sandbox_list(Run *r)
 
 int cmd_sandbox_timeout(Run *r)
 {
-    abx_error e;
-    Err       err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err       err;
     int64_t   seconds;
 
     if (!values_seconds("DURATION", r->args->words[1], &seconds, &err))
@@ -304,8 +304,8 @@ static void cmd_sandbox__url(const Run *r, const abx_url *u, Buf *text)
 
 int cmd_sandbox_url(Run *r)
 {
-    abx_error e;
-    Err       err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err       err;
     int64_t   port;
 
     if (!values_number("PORT", r->args->words[1], 1, 65535, &port, &err))
@@ -351,7 +351,7 @@ static abx_sandbox *cmd_sandbox__attach(Run *r, const char *ref, abx_error *e)
 /* Every id is tried; the first failure decides the exit status. */
 static int cmd_sandbox__kill_one(Run *r, const char *ref, JsonOut *w)
 {
-    abx_error    e;
+    ABX_UNSET abx_error    e;
     int          killed = 0, status = 0;
     abx_sandbox *box = cmd_sandbox__attach(r, ref, &e);
 
@@ -365,7 +365,7 @@ static int cmd_sandbox__kill_one(Run *r, const char *ref, JsonOut *w)
 
 int cmd_sandbox_kill(Run *r)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
     Buf       text = buf_make(LIMIT_DOCUMENT);
     JsonOut   w = json_out(&text, JSON_PRETTY);
     bool      list = r->args->word_count > 1 && r->out.json;
@@ -377,7 +377,7 @@ int cmd_sandbox_kill(Run *r)
     /* `abx rm ID PATH`: somebody wants to be rid of a file, and not of all of them. */
     for (size_t i = 1; i < r->args->word_count; i++)
         if (*r->args->words[i] == '/') {
-            Err err;
+            ABX_UNSET Err err;
             err_set(&err, ERR_USAGE, E8002, "'%s' is the path of a file: no sandbox was ended", r->args->words[i]);
             err_hint(&err, "`abx file rm` removes files.");
             return run_fail_own(r, &err);

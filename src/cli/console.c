@@ -68,7 +68,7 @@ static void console__deaf(Console *c)
 
 static ConsoleStop console__raw(Console *c)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (!c->input || tty_raw(STDIN_FILENO, &err))
         return CONSOLE_RUNS;
@@ -79,7 +79,7 @@ static ConsoleStop console__raw(Console *c)
 static void console__resize(Console *c)
 {
     TtySize   now = tty_size();
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     if (now.cols == c->size.cols && now.rows == c->size.rows)
         return;
@@ -119,7 +119,7 @@ static ConsoleStop console__print(Console *c)
 {
     while (console__waiting(c)) {
         size_t want = console__waiting(c);
-        Err    err;
+        ABX_UNSET Err    err;
         if (c->own_fd < 0) {
             if (!poll_one(c->out_fd, POLLOUT, -1, clock_after(0), &err))
                 break;
@@ -146,7 +146,7 @@ static ConsoleStop console__print(Console *c)
 static ConsoleStop console__drain(Console *c)
 {
     ConsoleStop stop;
-    Err         err;
+    ABX_UNSET Err         err;
 
     while (!(stop = console__print(c)) && console__waiting(c))
         if (!poll_one(c->out_fd, POLLOUT, c->run->out.cancel_fd, DEADLINE_NONE, &err))
@@ -246,7 +246,7 @@ static ConsoleStop console__send(Console *c, bool *more)
 static ConsoleStop console__typed(Console *c)
 {
     char      piece[CONSOLE_PIECE];
-    abx_error e;
+    ABX_UNSET abx_error e;
     ssize_t   n = read(STDIN_FILENO, piece, sizeof piece);
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -280,7 +280,7 @@ static ConsoleStop console__wait(Console *c, bool more)
         [LINK] = {.fd = asks ? w.fd : -1, .events = w.events},
         [SIGNALS] = {.fd = c->run->out.cancel_fd, .events = POLLIN},
     };
-    Err err;
+    ABX_UNSET Err err;
 
     if (!poll_wait(fds, COUNT, -1, asks ? until : DEADLINE_NONE, &err) && err.kind != ERR_TIMEOUT) {
         output_own(&c->error, &err);
@@ -336,7 +336,7 @@ static void console__new_line(const Console *c)
 static ConsoleStop console__again(Console *c)
 {
     abx_attach_options o = {.offset = c->got, .take = 1, .cols = c->size.cols, .rows = c->size.rows};
-    Err err;
+    ABX_UNSET Err err;
 
     console__deaf(c);
     tty_restore();
@@ -369,8 +369,8 @@ static void console__hang_up(Console *c)
 {
     Deadline  until = clock_after(LIMIT_CONSOLE_LEAVE_MS);
     abx_event event;
-    abx_error e;
-    Err       err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err       err;
     int       signo = c->run->signal ? c->run->signal : SIGHUP;
     int       got = abx_exec_signal(c->x, signo, &e) == 0 ? 0 : -1;
 
@@ -437,7 +437,7 @@ static int console__end(Console *c, ConsoleStop stop)
 int console_run(Console *c)
 {
     ConsoleStop stop;
-    Err         err;
+    ABX_UNSET Err         err;
 
     c->typed = buf_make(LIMIT_CONSOLE_OUT + 2 * CONSOLE_PIECE);
     c->out = buf_make(2 * LIMIT_CONSOLE_HELD);

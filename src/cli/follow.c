@@ -43,7 +43,7 @@ static bool follow__over(const Follow *f)
 
 static void follow__kill(Follow *f)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     f->killed = true;
     bool asked = abx_exec_kill(f->x, &e) == 0;
@@ -69,7 +69,7 @@ static int follow__refused(Follow *f)
 
 static int follow__leave(Follow *f)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (f->run->passes)
         return FOLLOW_FAILED;   /* the signal decides the status in the end */
@@ -81,7 +81,7 @@ static int follow__leave(Follow *f)
  * been refused, had it been there in time. */
 static bool follow__lost_input(Follow *f, Err *err)
 {
-    Err unheard;
+    ABX_UNSET Err unheard;
 
     if (!f->in || !f->in->unsent || (input_fd(f->in) >= 0 && !input_read(f->in, &unheard)) || !f->in->rest.n)
         return false;
@@ -93,7 +93,7 @@ static bool follow__lost_input(Follow *f, Err *err)
 
 static int follow__finish(Follow *f)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (f->ended && follow__lost_input(f, &err))
         return run_fail_own(f->run, &err);
@@ -110,7 +110,7 @@ static int follow__finish(Follow *f)
 
 static int follow__signals(Follow *f)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
     bool      before = f->run->signal != 0;
     int       number = before ? signal_next() : run_signal(f->run);
 
@@ -231,7 +231,7 @@ static bool follow__wait(Follow *f, Err *err)
 int follow_to_end(Run *r, abx_exec *x, Shape *s, Input *in, const FollowJob *job)
 {
     Follow f = {.run = r, .x = x, .shape = s, .in = in, .job = job, .kill_at = DEADLINE_NONE, .leave_at = DEADLINE_NONE};
-    Err    err;
+    ABX_UNSET Err    err;
 
     for (;;) {
         int status = follow__signals(&f);

@@ -31,7 +31,7 @@ static bool main__output(Run *r, Err *err)
 /* Nothing was named that could be done: help, but as a mistake. */
 static int main__nothing(const Run *r)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (!r->out.json) {
         Buf    text = buf_make(LIMIT_ERROR_BODY);
@@ -58,7 +58,7 @@ static int main__help(const Run *r)
 
 static int main__command(int argc, char **argv, Run *r, Args *args)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (!args_parse(argc, argv, commands_table(), r->a, args, &err)) {
         r->out.json = args_mention_json(argv);
@@ -76,7 +76,7 @@ static int main__command(int argc, char **argv, Run *r, Args *args)
 /* What was written may be refused as late as here, by a full disk behind NFS. */
 static int main__close(const Run *r, int status)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (close(STDOUT_FILENO) == 0 || errno == EBADF || errno == EINTR)
         return status;
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     Arena a = arena_make(ARENA_COMMAND);
     Args  args = {.table = commands_table()};
     Run   r = {.args = &args, .a = &a, .out = {.cancel_fd = -1}};
-    Err   err;
+    ABX_UNSET Err   err;
     int   status;
 
     tty_fill_standard();

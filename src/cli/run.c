@@ -91,7 +91,7 @@ bool run_options(Run *r, abx_options *o, Err *err)
 bool run_open(Run *r, const char *ref, abx_error *e)
 {
     abx_options o;
-    Err         err;
+    ABX_UNSET Err         err;
 
     if (!run_options(r, &o, &err)) {
         output_own(e, &err);
@@ -108,7 +108,7 @@ bool run_open(Run *r, const char *ref, abx_error *e)
 abx_host *run_host(Run *r, abx_error *e)
 {
     abx_options o;
-    Err         err;
+    ABX_UNSET Err         err;
 
     if (run_options(r, &o, &err))
         r->host = abx_host_open(&o, e);
@@ -135,7 +135,7 @@ int run_fail(const Run *r, const abx_error *e)
 
 int run_fail_told(const Run *r, const Err *err)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     output_own(&e, err);
     int status = run_fail(r, &e);
@@ -157,7 +157,7 @@ bool run_fail_one(const Run *r, const abx_error *e, int *status)
 
 int run_result(const Run *r, Str text)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     return output_result(&r->out, text, &err) ? 0 : run_fail_own(r, &err);
 }
@@ -172,7 +172,7 @@ int run_end(const Run *r, Buf *text)
 
 int run_ended(const Run *r, const abx_event *exit)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (exit->timed_out)
         return RUN_TIMED_OUT;
@@ -186,7 +186,7 @@ int run_ended(const Run *r, const abx_event *exit)
 
 bool run_can_print(abx_error *e)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (tty_writable(STDOUT_FILENO))
         return true;

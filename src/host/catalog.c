@@ -25,7 +25,7 @@ typedef struct CatalogRow { Str id, version, url, sha256; } CatalogRow;
 static void catalog__warn(Str url, const SourceHost *host, Arena *a)
 {
     Url u;
-    Err err;
+    ABX_UNSET Err err;
 
     if (host->notice && url_parse(url, a, &u, &err) && !u.tls && !url_is_loopback(&u))
         host->notice(host->notice_ctx, STR("the catalog comes over plain http: anyone on the way can change what it says"));

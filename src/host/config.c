@@ -311,7 +311,7 @@ static void config__notice(const Config *c, Arena scratch, const char *text)
 static void config__load_toml(Config *c, Arena *a)
 {
     Str line, column, what;
-    Err err;
+    ABX_UNSET Err err;
 
     if (!c->in.toml.text.p || toml_parse(c->in.toml.text, a, &c->toml, &err))
         return;
@@ -331,7 +331,7 @@ static void config__load_toml(Config *c, Arena *a)
 Config *config_load(const ConfigInput *in, Arena *a)
 {
     Config *c = arena_new(a, Config);
-    Err     err;
+    ABX_UNSET Err     err;
 
     c->in = *in;
     c->files = arena_array(a, in->file_count, sizeof *c->files);
@@ -350,7 +350,7 @@ Config *config_load(const ConfigInput *in, Arena *a)
 static bool config__read(const Config *c, const char *path, size_t limit, Arena *a, ConfigFile *out)
 {
     Buf  text = buf_make(limit);
-    Err  err;
+    ABX_UNSET Err  err;
     bool ok = fs_read(path, &text, &err);
 
     if (ok)

@@ -23,7 +23,7 @@ static bool doctor__fail(DoctorReport *r, const char *name, const Err *err, Aren
 
 static bool doctor__installed(const Store *s, Str id, RegistryRow *row, Arena *a, DoctorReport *r)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (!registry_find(s, id, a, row, &err))
         return doctor__fail(r, "installed", &err, a);
@@ -37,7 +37,7 @@ static bool doctor__installed(const Store *s, Str id, RegistryRow *row, Arena *a
 
 static bool doctor__integrity(const Store *s, const Plugin *p, Arena *a, DoctorReport *r)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     if (str_eq(p->receipt.trust, STR("link")))
         return true;
@@ -49,7 +49,7 @@ static bool doctor__integrity(const Store *s, const Plugin *p, Arena *a, DoctorR
 static bool doctor__config(const Config *c, const RegistryRow *row, Arena *a, DoctorReport *r)
 {
     Settings settings;
-    Err      err;
+    ABX_UNSET Err      err;
 
     if (!config_provider(c, &row->schema, a, &settings, &err) ||
         (row->plugin && !plugin_validate(row->plugin, settings, &err)))
@@ -62,7 +62,7 @@ static bool doctor__handshake(const Store *s, const Config *c, const Plugin *p, 
                               DoctorReport *r)
 {
     Provider *provider;
-    Err       err;
+    ABX_UNSET Err       err;
 
     bool ok = plugin_open(s, p, c, host, &provider, &err);
     if (ok) {

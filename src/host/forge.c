@@ -37,7 +37,7 @@ static Str forge__repo(Str path, bool groups, Str *name)
 Str forge_archive(Str url, Str commit, Arena *a, Str *other)
 {
     Url u;
-    Err err;
+    ABX_UNSET Err err;
     Str name = {0};
 
     if (!url_parse(url, a, &u, &err) || !u.tls || u.port != 443 || u.query.p || !str_eq(u.scheme, STR("https")))
@@ -90,7 +90,7 @@ bool forge_fetch(Str address, Str other, const SourceHost *host, ForgeEach *each
                        .most = LIMIT_ARCHIVE, .too_many = E8010};
     ForgeTake   t = {.each = each, .ctx = ctx};
     Fetch   *d = NULL;
-    Err         why;
+    ABX_UNSET Err         why;
 
     *missing = false;
     bool ok = fetch_open(&ask, host, &d, &why) && fetch_status(d) == 200;

@@ -31,7 +31,7 @@ static const Json *install__consented(const Manifest *m, Arena *a)
     Buf         text = buf_make(LIMIT_RECEIPT);
     JsonOut     w = json_out(&text, JSON_COMPACT);
     const Json *doc = NULL;
-    Err         err;
+    ABX_UNSET Err         err;
 
     consented_put(m, &w, false);
     if (text.over || !json_parse(buf_str(&text), a, &doc, &err))
@@ -250,7 +250,7 @@ static int64_t install__startup(const Store *s, Str id, Arena *a)
     Buf      text = buf_make((size_t)LIMIT_TREE_FILE);
     Receipt  r;
     Manifest m;
-    Err      err;
+    ABX_UNSET Err      err;
     bool     ok = store_receipt(s, id, a, &r) &&
                   fs_read(arena_fmt(a, "%s/" MANIFEST_FILE, store_files(s, &r)).p, &text, &err) &&
                   manifest_parse(buf_str(&text), STR(MANIFEST_FILE), a, &m, &err);
@@ -262,7 +262,7 @@ static int64_t install__startup(const Store *s, Str id, Arena *a)
 /* Verification, with what was changed taken back when it fails. */
 static bool install__verify(StoreLock *l, Str id, const InstallHost *host, StoreChange *c, Err *err)
 {
-    Err undo;
+    ABX_UNSET Err undo;
 
     if (!host->verify || (store_renew(l, install__startup(l->store, id, l->store->a), err) &&
                           host->verify(host->verify_ctx, id, err))) {

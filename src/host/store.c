@@ -65,7 +65,7 @@ static int store__root(const Store *s)
 static void store__heal(const Store *s, Str id)
 {
     StoreLock  lock;
-    Err        err;
+    ABX_UNSET Err        err;
     const Str *names;
     bool       hurt = false;
     int        root = store__root(s), trash = root < 0 ? -1 : folder_open(root, ".trash");
@@ -696,7 +696,7 @@ static bool store__listing(const Store *s, Str id, Str digest, Arena *a, Listing
 {
     Buf  text = buf_make(LIMIT_TREE_PATHS + (size_t)LIMIT_TREE_FILES * 80);
     Str  raw;
-    Err  err;
+    ABX_UNSET Err  err;
     /* The receipt says it: it must not lead elsewhere. */
     bool ok = digest.n == TREE_HEX - 1 && hex_decode(a, digest, &raw) &&
               fs_read(store_path(s, STR(".files"), arena_fmt(a, "%.*s-%.*s", STR_ARG(id), STR_ARG(digest)).p), &text, &err) &&

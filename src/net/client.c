@@ -157,7 +157,7 @@ static bool client__graced(Client *c, Err *err)
 static bool client__goes_on(const Exchange *x, Deadline deadline, Err *err)
 {
     struct pollfd none[1];
-    Err           seen;
+    ABX_UNSET Err           seen;
 
     if (!poll_wait(none, 0, x->client->cancel_fd, 0, &seen) && seen.kind == ERR_CANCELLED &&
         !client__graced(x->client, err))
@@ -732,7 +732,7 @@ static void client__finish(Exchange *x)
 {
     char   piece[4096];
     size_t n;
-    Err    err;
+    ABX_UNSET Err    err;
 
     for (int i = 0; i < CLIENT_REST && x->body.state != HTTP_BODY_DONE; i++)
         if (client_try(x, piece, sizeof piece, &n, &err) != STEP_DONE)

@@ -102,7 +102,7 @@ static void httpd__judge_body(HttpdConn *k)
 
 static void httpd__head(HttpdConn *k, int status, const Header *fields, size_t n)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     buf_addf(&k->out, "HTTP/1.1 %d %s\r\n", status, http_reason(status));
     httpd__date(&k->out);
@@ -444,7 +444,7 @@ static int httpd__head_fault(HttpdConn *k)
 {
     const HttpHead *head = &k->call.head;
     Str             expect = header_get(head->headers, "Expect");
-    Err             err;
+    ABX_UNSET Err             err;
 
     if (!http_body_of(HTTP_REQUEST, head->method, head, &k->body, &err))
         return err.status ? err.status : 400;
@@ -489,7 +489,7 @@ static void httpd__body_end(HttpdConn *k)
 static bool httpd__take_body(HttpdConn *k, Str *in)
 {
     Str before = *in, piece;
-    Err err;
+    ABX_UNSET Err err;
 
     while (k->state == HTTPD_CALL && !k->body_over && !k->paused && !k->cut) {
         if (k->body.state == HTTP_BODY_DONE) {
@@ -527,7 +527,7 @@ static bool httpd__take_raw(HttpdConn *k, Str *in)
 /* Use up what came, as far as the state allows. True when anything changed. */
 static bool httpd__take(HttpdConn *k, Str *in)
 {
-    Err  err;
+    ABX_UNSET Err  err;
     Step step;
 
     switch (k->state) {

@@ -171,7 +171,7 @@ static bool roots__dir_pass(Roots *r, const char *path, bool hashed)
     DIR           *dir = opendir(path);
     struct dirent *entry;
     size_t         before = r->n;
-    Err            err;
+    ABX_UNSET Err            err;
 
     while (dir && (entry = readdir(dir))) {
         Str name = str_from(entry->d_name);
@@ -220,7 +220,7 @@ static bool roots__named_dirs(Roots *r, Str paths, Err *err)
 
 static bool roots__system(Roots *r)
 {
-    Err err;
+    ABX_UNSET Err err;
 
     for (size_t i = 0; i < COUNT_OF(roots__places); i++)
         if (i + 1 < COUNT_OF(roots__places) ? roots__file(r, roots__places[i], false, &err) : roots__dir(r, roots__places[i])) {
@@ -240,7 +240,7 @@ static bool roots__embedded(Roots *r)
 static bool roots__embedded(Roots *r)
 {
     Buf raw = buf_make(ROOTS_RAW_SIZE);
-    Err err;
+    ABX_UNSET Err err;
 
     if (!inflate_gzip((Str){(const char *)roots_data, sizeof roots_data}, &raw, &err))
         BUG("embedded roots");

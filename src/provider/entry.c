@@ -177,7 +177,7 @@ bool entry_look(Execd *x, Str path, Entry *out, Arena *a, Deadline d, Err *err)
                        .idempotent = true, .what = "look at the file", .code = E4000,
                        .deadline = clock_sooner(d, clock_after(x->server->call_ms))};
     ExecdReply reply;
-    Err        no;
+    ABX_UNSET Err        no;
     if (!execd_ask(x, &call, a, &reply, &no)) {
         if (no.code == E4001)
             return true;
@@ -311,7 +311,7 @@ static bool entry__list_by_command(Execd *x, Str path, Arena *a, FileList *out, 
 static bool entry__list_link(Execd *x, Str path, Arena *a, FileList *out, Deadline d, Err *err)
 {
     Entry e;
-    Err   no;
+    ABX_UNSET Err   no;
     Str   real;
 
     if (!entry_look(x, path, &e, a, d, &no) || !e.there)

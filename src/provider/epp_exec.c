@@ -186,7 +186,7 @@ static Step epp_exec__look_run(EppExec *x, ExecEvent *ev, Err *err)
 /* It ran past its timeout, and its end was not reported. */
 static Step epp_exec__overdue(EppExec *x, Err *err)
 {
-    Err none;
+    ABX_UNSET Err none;
 
     if (x->running) {
         err_set(err, ERR_TIMEOUT, E8022, "the plugin of provider %.*s did not answer exec.run within the command's timeout",
@@ -208,7 +208,7 @@ static Step epp_exec__next(ExecCall *call, ExecEvent *ev, Err *err)
 {
     EppExec *x = epp_exec__of(call);
     Step     step;
-    Err      none;
+    ABX_UNSET Err      none;
 
     if (x->over)
         BUG("a command that has ended was asked again");

@@ -135,7 +135,7 @@ static bool epp_link__wait_end(EppLink *l, int64_t ms)
 {
     Deadline d = clock_after(ms);
     char     block[EPP_LINK_STDERR_BLOCK];
-    Err      none;
+    ABX_UNSET Err      none;
 
     while (!child_ended(&l->child)) {
         struct pollfd fds[4] = {{.fd = l->child.watch, .events = POLLIN}, {.fd = l->child.out, .events = POLLIN},
@@ -310,7 +310,7 @@ bool epp_link_turn(EppLink *l, int cancel_fd, Deadline d, Err *err)
         {.fd = l->child.out, .events = POLLIN}, {.fd = l->child.err, .events = POLLIN},
         {.fd = l->child.watch, .events = POLLIN}, {.fd = epp_link_idle(l) ? -1 : l->child.in, .events = POLLOUT},
     };
-    Err end;
+    ABX_UNSET Err end;
 
     if (!l->failed && !l->gone) {
         if (!poll_wait(fds, 4, cancel_fd, clock_sooner(d, epp_link_deadline(l)), &end) && end.kind != ERR_TIMEOUT) {

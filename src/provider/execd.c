@@ -32,7 +32,7 @@ static bool execd__refused(const Execd *x, const ExecdCall *call, Exchange *in, 
 {
     int  status = client_status(in);
     Str  body = {0};
-    Err  none;
+    ABX_UNSET Err  none;
 
     if (!client_text(in, LIMIT_ERROR_BODY, a, &body, clock_sooner(call->deadline, clock_after(LIMIT_CALL_MS)), &none))
         body = (Str){0};

@@ -241,7 +241,7 @@ static Step execd_command__unknown(ExecdCommand *c, const char *how, Err *err)
 {
     Arena      a = arena_make(EXECD_COMMAND_ARENA);
     ExecdReply reply;
-    Err        none;
+    ABX_UNSET Err        none;
     char       path[100];
     char       known[64] = "";
 
@@ -324,7 +324,7 @@ static Step execd_command__next(ExecCall *x, ExecEvent *ev, Err *err)
         if (clock_passed(c->silent))
             return execd_command__unknown(c, "the sandbox has fallen silent", err);
         if (clock_passed(c->overdue)) {
-            Err none;
+            ABX_UNSET Err none;
             (void)execd_command__kill(x, clock_after(LIMIT_CLEANUP_MS), &none);
             c->ended = true;
             err_set(err, ERR_TIMEOUT, E3001, "the command ran past its timeout, and its end was not reported");

@@ -336,7 +336,7 @@ static int lifecycle__remove_labelled(Lifecycle *l, Str label, Arena scratch, De
 {
     Pair        pair = {STR(LIFECYCLE_LABEL), label};
     const Json *items;
-    Err         none;
+    ABX_UNSET Err         none;
     bool        killed, more;
     int         removed = 0;
 
@@ -357,7 +357,7 @@ static int lifecycle__remove_labelled(Lifecycle *l, Str label, Arena scratch, De
 static void lifecycle__undo_create(Lifecycle *l, Str label, Arena scratch, Err *err)
 {
     Deadline d = clock_after(LIMIT_CLEANUP_MS);
-    Err      none;
+    ABX_UNSET Err      none;
     int      got = 0;
 
     client_cancel_fd(l->http, -1);
@@ -442,7 +442,7 @@ bool lifecycle_kill(Lifecycle *l, Str id, bool *killed, Deadline d, Err *err)
     LifecycleCall   call = {.method = "DELETE", .path = lifecycle__path(id, "", &a), .idempotent = true,
                    .deadline = lifecycle__soon(l, d), .what = "kill the sandbox", .sandbox = id};
     LifecycleAnswer in;
-    Err    no;
+    ABX_UNSET Err    no;
     bool   ok = lifecycle__ask(l, &call, &a, &in, &no);
 
     *killed = ok;
@@ -582,7 +582,7 @@ Str lifecycle_last_words(Lifecycle *l, Str id, Arena *a, Deadline d)
                           .deadline = lifecycle__soon(l, d),
                           .what = "read the container's log"};
     LifecycleAnswer in;
-    Err    none;
+    ABX_UNSET Err    none;
 
     if (!lifecycle__ask(l, &call, a, &in, &none))
         return (Str){0};

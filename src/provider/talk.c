@@ -155,7 +155,7 @@ static size_t talk__waiting(const Talk *t)
 
 static void talk__flush(Talk *t)
 {
-    Err    none;
+    ABX_UNSET Err    none;
     size_t n;
 
     while (talk__waiting(t) && !t->mute) {

@@ -80,7 +80,7 @@ static void transfer__remove(Execd *x, Str path, Arena scratch)
                       .code = E4000,
                       .deadline = clock_after(LIMIT_CLEANUP_MS)};
     ExecdReply reply;
-    Err        none;
+    ABX_UNSET Err        none;
 
     client_cancel_fd(x->server->http, -1);
     if (!execd_ask(x, &call, &scratch, &reply, &none) && x->server->host->notice)

@@ -14,7 +14,7 @@
 
 void call_unmake(CallRun *c)
 {
-    abx_error none;
+    ABX_UNSET abx_error none;
 
     abx_ignore_cancel(c->session);
     if (c->made && abx_kill(c->box, NULL, &none) != 0)
@@ -44,7 +44,7 @@ void call_flush(CallRun *c)
 
 void call_send(CallRun *c)
 {
-    Err none;
+    ABX_UNSET Err none;
 
     for (call_flush(c); c->lines.n; call_flush(c))
         if (!poll_one(c->out, POLLOUT, -1, DEADLINE_NONE, &none))

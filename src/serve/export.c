@@ -27,7 +27,7 @@ static bool export__failed(const abx_error *e, Err *err)
 static const abx_details *export__details(abx_host **h, const char *id, Err *err)
 {
     abx_options        o = {.config_only = 1};
-    abx_error          e;
+    ABX_UNSET abx_error          e;
     const abx_details *d = NULL;
 
     *h = abx_host_open(&o, &e);

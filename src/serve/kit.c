@@ -60,7 +60,7 @@ static bool kit__declares(const Kit *k, const char *feature)
 
 static abx_session *kit__open(Kit *k)
 {
-    abx_error    e;
+    ABX_UNSET abx_error    e;
     abx_session *s = abx_open(&k->options, &e);
 
     if (!s)
@@ -70,7 +70,7 @@ static abx_session *kit__open(Kit *k)
 
 static bool kit__create(Kit *k)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     k->session = kit__open(k);
     if (!k->session)
@@ -82,7 +82,7 @@ static bool kit__create(Kit *k)
 /* The sandbox goes, whatever became of the test. True unless that failed. */
 static bool kit__clear(Kit *k)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
     bool      ok = true;
 
     if (k->session && k->cancelled)
@@ -100,7 +100,7 @@ static bool kit__clear(Kit *k)
 static bool kit__kill_by_id(Kit *k, const char *id)
 {
     abx_session *s = kit__open(k);
-    abx_error    e;
+    ABX_UNSET abx_error    e;
     abx_sandbox *b = s ? abx_attach(s, id, &e) : NULL;
     bool         ok = b && abx_kill(b, NULL, &e) == 0;
 
@@ -132,7 +132,7 @@ static bool kit__connect(Kit *k, const char *id, bool *found, abx_error *e)
 static bool kit__is_unknown(Kit *k)
 {
     bool      found;
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     if (!kit__connect(k, KIT_UNKNOWN, &found, &e))
         return false;
@@ -155,7 +155,7 @@ static bool kit__listed(Kit *k, const char *id)
 {
     abx_session *s = kit__open(k);
     KitSeek      seek = {.id = id};
-    abx_error    e;
+    ABX_UNSET abx_error    e;
     bool         ok = s != NULL;
 
     if (ok && abx_list(s, &(abx_list_options){.limit = 100}, kit__seek, &seek, NULL, &e) != 0)
@@ -219,7 +219,7 @@ static bool kit__has(const Buf *text, const char *what)
 static bool kit__shell(Kit *k, const char *line, const abx_pair *env, int code, const char *out, const char *err)
 {
     KitRun    r = kit__ran();
-    abx_error e;
+    ABX_UNSET abx_error e;
     bool      ok = kit__exec(k, &(abx_exec_options){.argv = &line, .argc = 1, .env = env, .env_count = env ? 1 : 0,
                                                 .timeout_ms = 60000}, &r, &e) || kit__broke(k, line, &e);
 
@@ -256,7 +256,7 @@ static int kit__take(void *ctx, const void *p, size_t size)
 
 static bool kit__write(Kit *k, const char *path, Str content)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
     int64_t   size = (int64_t)content.n;
 
     return abx_write_file(k->box, path, -1, size, kit__give, &content, &e) == size || kit__broke(k, path, &e);
@@ -265,7 +265,7 @@ static bool kit__write(Kit *k, const char *path, Str content)
 static bool kit__reads(Kit *k, const char *path, Str content)
 {
     Buf       b = buf_make(LIMIT_GATHER);
-    abx_error e;
+    ABX_UNSET abx_error e;
     bool      ok = abx_read_file(k->box, path, kit__take, &b, &e) >= 0 || kit__broke(k, path, &e);
 
     if (ok && !str_eq(buf_str(&b), content))
@@ -276,7 +276,7 @@ static bool kit__reads(Kit *k, const char *path, Str content)
 
 static bool kit__exists(Kit *k, const char *path, bool should)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
     bool      there = abx_stat(k->box, path, &e) != NULL;
 
     if (!there && e.kind == ABX_CANCELLED)
@@ -328,7 +328,7 @@ static bool kit__defaults(Kit *k)
 static bool kit__lifecycle(Kit *k)
 {
     bool      found;
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     if (!kit__create(k))
         return false;
@@ -348,7 +348,7 @@ static bool kit__lifecycle(Kit *k)
 
 static bool kit__kills(Kit *k)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     if (!kit__create(k))
         return false;
@@ -359,14 +359,14 @@ static bool kit__kills(Kit *k)
 
 static bool kit__timeout(Kit *k)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     return kit__create(k) && (abx_set_timeout(k->box, 600, &e) || kit__broke(k, "set timeout", &e));
 }
 
 static bool kit__pause(Kit *k)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     return kit__create(k) && (abx_pause(k->box, &e) || kit__broke(k, "pause", &e)) &&
            (abx_resume(k->box, &e) || kit__broke(k, "resume", &e)) &&
@@ -377,7 +377,7 @@ static bool kit__run(Kit *k)
 {
     static const char *const argv[] = {"echo", "contract"};
     KitRun                   r = kit__ran();
-    abx_error                e;
+    ABX_UNSET abx_error                e;
     bool                     ok = kit__create(k);
 
     ok = ok && (kit__exec(k, &(abx_exec_options){.argv = argv, .argc = 2, .timeout_ms = 60000}, &r, &e) ||
@@ -395,7 +395,7 @@ static bool kit__exit_code(Kit *k)
     static const abx_pair env[] = {{"CONTRACT_VAR", "v1"}};
     const char           *line = "echo $CONTRACT_VAR";
     KitRun                r = kit__ran();
-    abx_error             e;
+    ABX_UNSET abx_error             e;
     bool                  ok = kit__create(k) && kit__shell(k, "echo oops >&2; exit 3", NULL, 3, "", "oops");
 
     ok = ok && (kit__exec(k, &(abx_exec_options){.argv = &line, .argc = 1, .env = env, .env_count = 1, .timeout_ms = 60000},
@@ -410,7 +410,7 @@ static bool kit__stream(Kit *k)
 {
     const char *line = "echo one; sleep 0.3; echo two; exit 4";
     KitRun      r = kit__ran();
-    abx_error   e;
+    ABX_UNSET abx_error   e;
     bool        ok = kit__create(k);
 
     ok = ok && (kit__exec(k, &(abx_exec_options){.argv = &line, .argc = 1, .timeout_ms = 60000}, &r, &e) ||
@@ -452,7 +452,7 @@ static int kit__any(void *ctx, const abx_process *p)
 
 static bool kit__processes(Kit *k)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     return kit__create(k) && (abx_processes(k->box, kit__any, NULL, &e) == 0 || kit__broke(k, "process list", &e));
 }
@@ -479,7 +479,7 @@ static bool kit__folders(Kit *k)
 {
     char      dir[32] = "/contract-", a[48], b[48];
     KitName   name = {.name = "a.txt"};
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     random_hex(dir + strlen(dir), 6);
     snprintf(a, sizeof a, "%s/a.txt", dir);
@@ -521,7 +521,7 @@ static bool kit__missing(Kit *k)
 
 static bool kit__url(Kit *k)
 {
-    abx_error e;
+    ABX_UNSET abx_error e;
 
     if (!kit__create(k))
         return false;
@@ -558,7 +558,7 @@ static int kit__try(Kit *k, int which, abx_error *e)
 static bool kit__undeclared(Kit *k)
 {
     static const char *const features[] = {"sandbox.pause", "files.watch", "exec.run", "files.rw", "process.manage"};
-    abx_error                e;
+    ABX_UNSET abx_error                e;
     bool                     any = false;
 
     for (size_t i = 0; i < COUNT_OF(features); i++)

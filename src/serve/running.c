@@ -138,7 +138,7 @@ bool running_run(CallRun *c)
     }
     bool ok = x && step == 1;
     if (x && !ok && c->failed.kind == ABX_CANCELLED && running__given_up(c)) {
-        abx_error none;
+        ABX_UNSET abx_error none;
         abx_ignore_cancel(c->session);
         abx_exec_kill(x, &none);
     }
@@ -470,7 +470,7 @@ static void running__line_in(Running *r, Str line)
     Arena       kept = c->a;
     const Json *doc;
     bool        later;
-    Err         none;
+    ABX_UNSET Err         none;
 
     /* The id comes first, as JSON text, and then the request as the host sent it. */
     Str id = line;
@@ -531,7 +531,7 @@ static bool running__wait(Running *r)
         {.fd = c->cancel_fd, .events = POLLIN}, {.fd = room ? w.fd : -1, .events = w.events},
     };
     Deadline d = !room ? DEADLINE_NONE : w.fd < 0 ? clock_after(0) : w.wait_ms < 0 ? DEADLINE_NONE : clock_after(w.wait_ms);
-    Err      none;
+    ABX_UNSET Err      none;
 
     if (!poll_wait(fds, 4, -1, d, &none) && none.kind != ERR_TIMEOUT)
         return false;
@@ -569,7 +569,7 @@ static int running__next(Running *r, abx_event *e)
  * on, as they would under any other host. */
 static void running__leave(Running *r)
 {
-    abx_error none;
+    ABX_UNSET abx_error none;
 
     abx_ignore_cancel(r->c->session);
     if (r->pty || r->input != RUNNING_NONE)
