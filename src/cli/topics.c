@@ -37,7 +37,7 @@ Str topics_page(char kind, const char *noun, const char *verb, Buf *pages)
     if (!inflate_gzip((Str){(const char *)topics_data, sizeof topics_data}, pages, &err))
         BUG("embedded help");
     snprintf(head, sizeof head, "%c %s%s%s", kind, noun, *noun && *verb ? " " : "", verb);
-    for (rest = buf_str(pages); str_cut(&rest, '\n', &line);) {
+    for (rest = buf_str(pages); rest.n && str_cut(&rest, '\n', &line);) {
         if (line.n > 1 && line.p[1] == ' ' && (line.p[0] == '=' || line.p[0] == '$')) {
             if (page.p)
                 break;
