@@ -53,7 +53,12 @@
 /* sync: the two ends of a copy */
 #include "sync/item.c"
 #include "sync/walk.c"
+#include "sync/have.c"
 #include "sync/sender.c"
+#include "sync/order.c"
+#include "sync/target.c"
+#include "sync/draft.c"
+#include "sync/receiver.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"
 #include "net/stream.c"

@@ -48,6 +48,7 @@
 #include "item_test.c"
 #include "walk_test.c"
 #include "sender_test.c"
+#include "receiver_test.c"
 #include "tls_test.c"
 #include "multipart_test.c"
 #include "proc_test.c"
@@ -140,6 +141,7 @@ int main(int argc, char **argv)
     TEST_RUN(item);
     TEST_RUN(walk);
     TEST_RUN(sender);
+    TEST_RUN(receiver);
     TEST_RUN(tls);
     TEST_RUN(multipart);
     TEST_RUN(proc);

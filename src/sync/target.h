@@ -1,0 +1,27 @@
+/* target.h - where a copy goes: the table in sync/receiver.h, as a folder that
+ * is open and perhaps a name in it.
+ *
+ * Memory: one descriptor and a name; target_close().
+ */
+#ifndef ABX_TARGET_H
+#define ABX_TARGET_H
+
+#include "base/err.h"
+
+typedef enum TargetKind {
+    TARGET_FILE,                /* one file, or one link, comes */
+    TARGET_FOLDER,              /* one folder */
+    TARGET_INSIDE,              /* what is in a folder: "." */
+    TARGET_SEVERAL,
+} TargetKind;
+
+typedef struct Target {
+    int   fd;                   /* good for the *at() calls alone; -1: none */
+    char *name;                 /* what the one thing is called in it; NULL: by its own name */
+} Target;
+
+/* Makes the folders that are missing above it. False: E4000, E4001, E4002. */
+ABX_FN bool target_open(const char *path, TargetKind kind, Target *out, Err *err) ABX_CHECK;
+ABX_FN void target_close(Target *t);
+
+#endif
