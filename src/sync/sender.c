@@ -173,11 +173,53 @@ static bool sender__whole(Sender *s, Err *err)
     return s->e.size ? sender__head(s, 0, s->e.size, err) : sender__empty(s, err);
 }
 
+/* --- what the receiver has ---------------------------------------------------------- */
+
+/* It may have all of the file, or a part. */
+static bool sender__check_begins(Sender *s, ItemKind kind)
+{
+    if (!s->rq.have || !s->e.size || !have_find(s->rq.have, kind, s->e.path, &s->have) ||
+        (kind == ITEM_HAVE && s->have.size != s->e.size))
+        return false;
+    s->hash = sha256_make();
+    s->at = 0;
+    s->state = SENDER_CHECK;
+    return true;
+}
+
+static bool sender__check(Sender *s, Err *err)
+{
+    Item    kept = {.kind = ITEM_KEPT, .hashed = true, .size = s->e.size, .path = s->e.path};
+    char   *p = sender__block(s);
+    Sha256  sum;
+
+    for (int i = 0; i < SENDER_HASHED && s->at < s->have.size; i++) {
+        int64_t left = s->have.size - s->at;
+        ssize_t n = sender__pread(s, p, left < (int64_t)LIMIT_COPY_BLOCK ? (size_t)left : LIMIT_COPY_BLOCK, s->at);
+        if (n <= 0)
+            return sender__whole(s, err);
+        sha256_add(&s->hash, (Str){p, (size_t)n});
+        s->at += n;
+    }
+    if (s->at < s->have.size)
+        return sender__pause(s);
+    sum = s->hash;
+    sha256_end(&sum, kept.sha256);
+    if (memcmp(kept.sha256, s->have.sha256, SHA256_SIZE) != 0)
+        return (s->have.kind == ITEM_HAVE && sender__check_begins(s, ITEM_PART)) || sender__whole(s, err);
+    if (s->have.kind == ITEM_PART)
+        return sender__head(s, s->at, s->e.size, err);
+    s->state = SENDER_NEXT;
+    return sender__say(s, &kept, err);
+}
+
 static bool sender__file(Sender *s, Err *err)
 {
     s->sys = 0;
-    return sender__whole(s, err);
+    return sender__check_begins(s, ITEM_HAVE) || sender__check_begins(s, ITEM_PART) || sender__whole(s, err);
 }
+
+/* --- its content --------------------------------------------------------------------- */
 
 /* Whether there is a hole at `at`, and how far it goes; or the same of data. */
 static void sender__edge(Sender *s)
@@ -276,6 +318,7 @@ static bool sender__step(Sender *s, Err *err)
     case SENDER_NEXT:
         return sender__next(s, err);
     case SENDER_CHECK:
+        return sender__check(s, err);
     case SENDER_CONTENT:
         return sender__end(s, err);
     case SENDER_ENDED:

@@ -20,10 +20,8 @@
 #ifndef ABX_SENDER_H
 #define ABX_SENDER_H
 
-#include "sync/item.h"
+#include "sync/have.h"
 #include "sync/walk.h"
-
-typedef struct Have Have;           /* sync/have.h */
 
 typedef struct SenderRequest {
     const WalkRoot *roots;      /* the caller keeps them */

@@ -1,10 +1,12 @@
 #include "sync/sender.h"
 
 #include "data/tar.h"
+#include "sync/draft.h"
+#include "sync/have.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 /* --- the stream, as lines ---------------------------------------------------------- */
@@ -254,10 +256,10 @@ static void sender_changes_test(void **state)
     test_free(big);
 }
 
-/* /proc says 0 bytes; a file that says more than it has is filled up. */
+/* /proc says 0 bytes. */
 static void sender_proc_test(void **state)
 {
-    const WalkRoot roots[] = {{"/proc/self/mounts", STR("m")}, {"/proc/self/mem", STR("mem")}, {"/proc/self/environ", STR("e")}};
+    const WalkRoot roots[] = {{"/proc/self/mounts", STR("m")}, {"/proc/self/mem", STR("mem")}, {"/proc/self/maps", STR("maps")}};
     SenderRequest  rq = {.roots = roots, .count = 1};
     SenderTest     t = sender_test__begin();
     char           want[100], some[4096];
@@ -280,6 +282,16 @@ static void sender_proc_test(void **state)
     /* What cannot be read at 0: an error of the file alone. */
     rq.roots = roots + 1;
     sender_test__is(&rq, 512, 0, NULL, "failed 5 0 mem\nend 0 0 \n.");
+    /* More than is read of such: a line for each page, as no two neighbours are alike. */
+    enum { PAGES = 3000 };
+    long  page = sysconf(_SC_PAGESIZE);
+    char *room = mmap(NULL, (size_t)(PAGES * page), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(room != MAP_FAILED);
+    for (long i = 0; i < PAGES; i += 2)
+        assert_int_equal(mprotect(room + i * page, (size_t)page, PROT_NONE), 0);
+    rq.roots = roots + 2;
+    sender_test__is(&rq, 512, 0, NULL, "failed 27 0 maps\nend 0 0 \n.");
+    munmap(room, (size_t)(PAGES * page));
 }
 
 static int64_t sender_test__reads(void)
@@ -326,9 +338,97 @@ static void sender_sparse_test(void **state)
     sender_test__is(&rq, 512, 0, NULL, "sparse 0 0 s\nf s 644 100000\n0000000000000000\nhash 0 100000 ok s\nend 1 100000 \n.");
 }
 
+static void sender_test__has(Have *h, ItemKind kind, const char *path, Str content)
+{
+    Item   i = {.kind = kind, .hashed = true, .size = (int64_t)content.n, .path = str_from(path)};
+    Sha256 sum = sha256_make();
+    Err    err;
+
+    sha256_add(&sum, content);
+    sha256_end(&sum, i.sha256);
+    assert_true(have_add(h, &i, &err));
+}
+
+/* The name under which a part of `path` lies. */
+static const char *sender_test__part(const char *path)
+{
+    static char name[DRAFT_NAME];
+
+    draft_part_name(str_from(path), name);
+    return name;
+}
+
+/* What the receiver has is passed over, if it is the same. */
+static void sender_have_test(void **state)
+{
+    enum { BIG = 9 << 20 };
+    const WalkRoot roots[] = {{"big", STR("big")}, {"e", STR("e")}, {"f", STR("f")}};
+    static const struct { ItemKind kind; size_t size, came; bool other; const char *want; } rows[] = {
+        {ITEM_HAVE, BIG, 0, false, "kept 0 9437184 big\n"},
+        {ITEM_HAVE, BIG, BIG, true, "f big 644 9437184\nbbbbbbbbbbbbbbbb\nhash 0 9437184 ok big\n"},
+        {ITEM_HAVE, BIG - 1, BIG, false, "f big 644 9437184\nbbbbbbbbbbbbbbbb\nhash 0 9437184 ok big\n"},
+        {ITEM_PART, BIG, 0, false, "from 0 9437184 big\nf big 644 0\nhash 0 9437184 ok big\n"},
+        {ITEM_PART, BIG - 7, 7, false, "from 0 9437177 big\nf big 644 7\nbbbbbbb\nhash 0 9437184 ok big\n"},
+        {ITEM_PART, 1, BIG - 1, false, "from 0 1 big\nf big 644 9437183\nbbbbbbbbbbbbbbbb\nhash 0 9437184 ok big\n"},
+        {ITEM_PART, 0, BIG, false, "f big 644 9437184\nbbbbbbbbbbbbbbbb\nhash 0 9437184 ok big\n"},
+        {ITEM_PART, 1000, BIG, true, "f big 644 9437184\nbbbbbbbbbbbbbbbb\nhash 0 9437184 ok big\n"},
+        {ITEM_PART, BIG + 1, BIG, false, "f big 644 9437184\nbbbbbbbbbbbbbbbb\nhash 0 9437184 ok big\n"},
+    };
+    char *big = test_malloc(BIG + 1);
+
+    (void)state;
+    memset(big, 'b', BIG + 1);
+    walk_test__file("big", (Str){big, BIG});
+    walk_test__file("e", STR(""));
+    walk_test__file("f", STR("f"));
+    for (size_t k = 0; k < 2 * COUNT_OF(rows); k++) {       /* and once more with a whole one that is another */
+        size_t i = k / 2;
+        Have  *h = have_make();
+        SenderTest t = sender_test__begin();
+        t.before = sha256_make();
+        sha256_add(&t.before, (Str){big, rows[i].size});
+        big[0] = rows[i].other ? 'x' : 'b';
+        sender_test__has(h, rows[i].kind, rows[i].kind == ITEM_PART ? sender_test__part("big") : "big", (Str){big, rows[i].size});
+        if (k % 2 && rows[i].kind == ITEM_PART) {
+            big[0] = 'y';
+            sender_test__has(h, ITEM_HAVE, "big", (Str){big, BIG});
+        }
+        sender_test__has(h, ITEM_HAVE, "e", STR(""));
+        sender_test__has(h, ITEM_HAVE, "g", STR("f"));
+        big[0] = 'b';
+        SenderRequest rq = {.roots = roots, .count = 3, .have = h};
+        Buf all = sender_test__all(&rq, 65536, 0, NULL);
+        sender_test__feed(&t, buf_str(&all));
+        sender_test__end(&t);
+        size_t n = strlen(rows[i].want);
+        assert_true(strncmp(t.out.p, rows[i].want, n) == 0);
+        char rest[100];
+        snprintf(rest, sizeof rest, "f e 644 0\nhash 0 0 ok e\nf f 644 1\nf\nhash 0 1 ok f\nend %d %zu \n.", i ? 3 : 2,
+                 rows[i].came + 1);
+        if (strcmp(t.out.p + n, rest) != 0)
+            fail_msg("%s", t.out.p);
+        have_free(h);
+        buf_free(&t.out);
+        buf_free(&all);
+    }
+    /* While it is hashed and counted, calls come back all the same: every 4 MiB, every 4096 entries. */
+    Have *h = have_make();
+    sender_test__has(h, ITEM_HAVE, "big", (Str){big, BIG});
+    Sender *s = sender_open(&(SenderRequest){.roots = roots, .count = 1, .have = h});
+    size_t  n, calls = 0;
+    Err     err;
+    while (assert_true(sender_read(s, big, BIG, &n, &err)), n)
+        assert_true(++calls > 2 || n == TAR_BLOCK);
+    assert_int_equal(calls, 3);
+    sender_close(s);
+    have_free(h);
+    test_free(big);
+}
+
 static const struct CMUnitTest sender_tests[] = {
     cmocka_unit_test_setup_teardown(sender_tree_test, walk_test__begin, walk_test__end),
     cmocka_unit_test_setup_teardown(sender_changes_test, walk_test__begin, walk_test__end),
     cmocka_unit_test_setup_teardown(sender_proc_test, walk_test__begin, walk_test__end),
     cmocka_unit_test_setup_teardown(sender_sparse_test, walk_test__begin, walk_test__end),
+    cmocka_unit_test_setup_teardown(sender_have_test, walk_test__begin, walk_test__end),
 };

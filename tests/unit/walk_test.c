@@ -1,5 +1,6 @@
 #include "sync/walk.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -37,8 +38,11 @@ static void walk_test__file(const char *name, Str content)
     close(fd);
 }
 
-/* The walk as lines: a kind, a path, and what belongs to the kind. */
-static void walk_test__lines(const WalkRoot *roots, size_t n, const char *skip, bool opened, Buf *out)
+enum { WALK_TEST_KINDS = 256 };         /* what the file system says of kinds is left */
+
+/* The walk as lines: a kind, a path, and what belongs to the kind. The file system
+ * says of all that they are `type`. */
+static void walk_test__lines(const WalkRoot *roots, size_t n, const char *skip, bool opened, int type, Buf *out)
 {
     Walk     *w = walk_open(roots, n);
     WalkEntry e;
@@ -57,6 +61,8 @@ static void walk_test__lines(const WalkRoot *roots, size_t n, const char *skip, 
         }
         if (e.kind == WALK_FOLDER)
             buf_addf(out, " %o", e.mode);
+        for (size_t i = w->depth ? w->levels[w->depth - 1].names : 0; i < w->names_n && type != WALK_TEST_KINDS; i++)
+            w->text.p[w->names[i] - 1] = (char)type;
         if (e.kind == WALK_LINK)
             buf_addf(out, ">%.*s", STR_ARG(e.target));
         if (e.kind == WALK_FAILED)
@@ -65,6 +71,7 @@ static void walk_test__lines(const WalkRoot *roots, size_t n, const char *skip, 
         if (skip && str_eq(e.path, str_from(skip)))
             walk_skip(w);
     }
+    assert_true(w->text.n == 0 && w->names_n == 0);         /* nothing is kept of folders that were left */
     walk_close(w);
     buf_addc(out, 0);
 }
@@ -73,9 +80,9 @@ static void walk_test__is(const WalkRoot *roots, size_t n, const char *skip, con
 {
     Buf out = buf_make(1 << 20);
 
-    for (int opened = 0; opened < 2; opened++) {
+    for (int i = 0; i < 4; i++) {
         buf_clear(&out);
-        walk_test__lines(roots, n, skip, opened, &out);
+        walk_test__lines(roots, n, skip, i / 2, i % 2 ? DT_UNKNOWN : WALK_TEST_KINDS, &out);
         if (strcmp(out.p, want) != 0)
             fail_msg("%s\nfor\n%s", out.p, want);
     }
@@ -114,6 +121,13 @@ static void walk_kinds_test(void **state)
     walk_test__is(root + 1, 1, ".", "d . 700\n");
     walk_test__is(root + 3, 1, "other/empty", "d other 700\nf other/1 644 3\nd other/empty 711\n< other\n");
     walk_test__is(root, 0, NULL, "");
+    /* What was a file when the folder was read. */
+    Buf out = buf_make(4096);
+    walk_test__lines(root, 1, NULL, true, DT_REG, &out);
+    assert_string_equal(out.p, "d t 750\nf t/- 755 1\nf t/a\nb 644 0\nd t/b 700\nf t/b/1 644 3\nd t/b/empty 711\n< t/b/empty\n"
+                               "< t/b\nf t/b.x 644 10\nl t/dangling>nowhere\nx t/fifo 95\nl t/link>../b/1\nx t/s 6\n"
+                               "l t/to folder>b\nf t/\xff\xfe bad 644 0\n< t\n");
+    buf_free(&out);
     close(s);
 }
 
@@ -134,7 +148,7 @@ static void walk_unreadable_test(void **state)
     if (geteuid() == 0)
         assert_int_equal(seteuid(65534), 0);
     Buf out = buf_make(4096);
-    walk_test__lines(&root, 1, NULL, true, &out);
+    walk_test__lines(&root, 1, NULL, true, WALK_TEST_KINDS, &out);
     if (getuid() == 0)
         assert_int_equal(seteuid(0), 0);
     assert_string_equal(out.p, "d u 755\nx u/no 13\nx u/secret 13\nf u/z 644 1\n< u\n");
