@@ -229,6 +229,7 @@
 #include "cli/cmd_forward.c"
 #include "cli/pipe.c"
 #include "cli/below.c"
+#include "cli/progress.c"
 #include "cli/cmd_copy.c"
 #include "cli/cmd_look.c"
 #include "cli/cmd_file.c"

@@ -206,6 +206,7 @@
 #define LIMIT_SYNC_ROOTS    ((size_t)100000)    /* what one pattern may match */
 #define LIMIT_WATCH_FOLDERS 100000              /* each about 1 KB of the kernel's memory, and a path of ours */
 #define LIMIT_SYNC_HAVE     ((size_t)1000000)   /* files that a resumed copy knows of: 64 MB */
+#define LIMIT_COPY_LISTED   ((size_t)1000)      /* entries that failed, named in the document of --json; all are counted */
 
 /* Listing */
 #define LIMIT_LIST_FOLDERS  ((size_t)64 << 20)  /* paths of folders that are still to be looked into: a million of them */

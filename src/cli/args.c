@@ -310,10 +310,12 @@ static bool args__short(ArgsReader *r, const char *word)
     return true;
 }
 
-/* The place that the word number `index` falls into; NULL: there is none. */
-static const ArgPlace *args__place(const Args *args, size_t index, bool dashed)
+/* The place that the word number `index` of `count` falls into; NULL: there is
+ * none. Of several words where another place follows, the last is for that. */
+static const ArgPlace *args__place(const Args *args, size_t index, size_t count, bool dashed)
 {
     const ArgCommand *c = args->command;
+    size_t            last = count - index - 1;
 
     for (size_t i = 0; i < ARG_PLACES; i++) {
         switch (c->places[i].count) {
@@ -329,7 +331,7 @@ static const ArgPlace *args__place(const Args *args, size_t index, bool dashed)
         case PLACE_MANY:
         case PLACE_ANY:
         case PLACE_WORDS:
-            return &c->places[i];
+            return &c->places[i] + (index > 0 && last == 0 && i + 1 < ARG_PLACES && c->places[i + 1].count != PLACE_NONE);
         }
     }
     return NULL;
@@ -351,14 +353,12 @@ static bool args__word(ArgsReader *r, const char *word)
         args->noun = word;
         return true;
     }
-    const ArgPlace *place = args__place(args, args->word_count, r->literal);
+    const ArgPlace *place = args__place(args, args->word_count, SIZE_MAX, r->literal);
     if (!place) {
         r->again = args__namesake(r) != NULL;
         err_set(r->err, ERR_USAGE, E8002, "Unexpected argument '%s'", word);
         return args__usage_hint(r);
     }
-    if (!args__check_text(r, word, place->raw))
-        return false;
     args->words[args->word_count++] = word;
     if (!r->literal)
         args->dashed = args->word_count;
@@ -376,6 +376,10 @@ static bool args__complete(ArgsReader *r)
             err_set(r->err, ERR_USAGE, E8002, "Missing argument %s", c->places[i].name);
             return args__usage_hint(r);
         }
+    for (size_t i = 0; i < r->out->word_count; i++)
+        if (!args__check_text(r, r->out->words[i],
+                              args__place(r->out, i, r->out->word_count, i >= r->out->dashed)->raw))
+            return false;
     return true;
 }
 

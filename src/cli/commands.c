@@ -178,6 +178,17 @@ static const ArgOption commands__doctor[] = {
 #define COMMANDS_RECURSIVE(help) {'r', ARG_FLAG, false, "recursive", NULL, NULL, help}
 #define COMMANDS_NUL {'0', ARG_FLAG, false, "null", NULL, NULL, "a NUL behind each path instead of a line feed"}
 
+static const ArgOption commands__copy[] = {
+    {0, ARG_FLAG, false, "verify", NULL, NULL, "compare the SHA-256 of each file; the rule for folders"},
+    {0, ARG_FLAG, false, "no-verify", NULL, NULL, "compare sizes alone; the rule for one file"},
+    {0, ARG_FLAG, false, "resume", NULL, NULL, "go on where a copy was interrupted; what is there already is left"},
+    {'u', ARG_VALUE, false, "user", NULL, "USER", "read or write as this user of the sandbox: a name or a number"},
+    {0, ARG_VALUE, false, "progress", NULL, "FORM", "auto, none, bar, or json: lines on standard error; auto is a bar on a "
+     "terminal"},
+    COMMANDS_RECURSIVE("accepted; folders are copied whole in any case"),
+    {'R', ARG_FLAG, false, "recursive", NULL, NULL, "the same"},
+};
+
 static const ArgOption commands__file_ls[] = {
     {'l', ARG_FLAG, false, "long", NULL, NULL, "with mode, size and time"},
     {'R', ARG_FLAG, false, "recursive", NULL, NULL, "with all that is below"},
@@ -221,10 +232,12 @@ static const ArgCommand commands__rows[] = {
      COMMANDS_OPTIONS(shell), {{PLACE_ONE, false, "ID"}, {PLACE_WORDS, false, "COMMAND"}}, cmd_shell_open},
     {"sandbox", "port-forward", NULL, "let ports of this machine lead to ports in a sandbox",
      COMMANDS_OPTIONS(forward), {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "PORTS"}}, cmd_forward_run},
-    {"sandbox", "upload", NULL, "copy a file into a sandbox",
-     NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, true, "LOCAL"}, {PLACE_ONE, false, "REMOTE"}}, cmd_copy_upload},
-    {"sandbox", "download", NULL, "copy a file out of a sandbox",
-     NULL, 0, {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "REMOTE"}, {PLACE_MAYBE, true, "LOCAL"}}, cmd_copy_download},
+    {"sandbox", "upload", NULL, "copy files and folders into a sandbox", COMMANDS_OPTIONS(copy),
+     {{PLACE_ONE, false, "ID"}, {PLACE_MANY, true, "LOCAL"}, {PLACE_ONE, false, "REMOTE"}}, cmd_copy_upload},
+    {"sandbox", "download", NULL, "copy files and folders out of a sandbox", COMMANDS_OPTIONS(copy),
+     {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "REMOTE"}, {PLACE_MAYBE, true, "LOCAL"}}, cmd_copy_download},
+    {"sandbox", "cp", NULL, "copy files and folders into, out of, or between sandboxes", COMMANDS_OPTIONS(copy),
+     {{PLACE_MANY, true, "SRC"}, {PLACE_ONE, true, "DEST"}}, cmd_copy_between},
     {"file", "ls", "list", "list what is in folders of a sandbox",
      COMMANDS_OPTIONS(file_ls), {{PLACE_ONE, false, "ID"}, {PLACE_ANY, false, "PATH"}}, cmd_look_ls},
     {"file", "find", NULL, "list what is below folders, and like a pattern",

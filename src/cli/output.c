@@ -60,10 +60,19 @@ static void output__tell(Str text)
         return;
 }
 
+void output_wipe(const Output *o)
+{
+    if (o->bar && *o->bar)
+        output__tell(STR("\r\033[K"));
+    if (o->bar)
+        *o->bar = false;
+}
+
 void output_say(const Output *o, Str text)
 {
     Buf shown = buf_make(6 * text.n + 1);
 
+    output_wipe(o);
     if (o->err_terminal)
         screen_add(&shown, text);
     output__tell(o->err_terminal ? buf_str(&shown) : text);
@@ -79,6 +88,7 @@ static void output__line(const Output *o, const char *head, const char *line)
     buf_add(&text, str_from(head));
     buf_add(&text, shown);
     buf_addc(&text, '\n');
+    output_wipe(o);
     output__tell(buf_str(&text));
     buf_free(&text);
     arena_free(&a);

@@ -19,6 +19,7 @@ typedef struct Output {
     bool out_terminal;
     bool err_terminal;
     int  cancel_fd;
+    bool *bar;              /* a progress bar stands on stderr, where no line may be mixed with it; NULL: never */
 } Output;
 
 /* Writes all of the bytes as they are. False: ERR_CANCELLED, or ERR_SYSTEM
@@ -27,6 +28,9 @@ ABX_FN bool output_bytes(const Output *o, int fd, Str bytes, Err *err) ABX_CHECK
 
 /* The result of a verb to stdout: a document, a table, lines. */
 ABX_FN bool output_result(const Output *o, Str text, Err *err) ABX_CHECK;
+
+/* Takes the bar from the screen. All that prints to stderr does it first. */
+ABX_FN void output_wipe(const Output *o);
 
 /* Lines for the person to stderr: what somebody is asked, a note that stands alone. */
 ABX_FN void output_say(const Output *o, Str text);

@@ -10,6 +10,7 @@ static const Topic topics__rows[] = {
     {"exit-codes", "what the exit status means"},
     {"environment", "variables that abx reads"},
     {"output", "what is printed, and the JSON documents"},
+    {"copying", "where copied files go, and what is compared"},
     {"providers", "backends and their settings"},
 };
 

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 static int signal__pipe[2] = {-1, -1};
+static sigset_t signal__caught;
+static volatile sig_atomic_t signal__once;
 
 static void signal__came(int signo)
 {
@@ -14,6 +16,14 @@ static void signal__came(int signo)
     /* A full pipe is readable already, which is all that matters. */
     if (write(signal__pipe[1], &byte, 1) < 0)
         errno = before;
+    for (int i = 1; signal__once && i < SIGRTMIN; i++)
+        if (sigismember(&signal__caught, i) == 1)
+            signal(i, SIG_DFL);
+}
+
+void signal_once(void)
+{
+    signal__once = 1;
 }
 
 bool signal_catch(const int *signals, size_t n, int *fd, Err *err)
@@ -29,6 +39,7 @@ bool signal_catch(const int *signals, size_t n, int *fd, Err *err)
         sigemptyset(&one);
         sigaddset(&one, signals[i]);
         sigprocmask(SIG_UNBLOCK, &one, NULL);
+        sigaddset(&signal__caught, signals[i]);
     }
     *fd = signal__pipe[0];
     return true;

@@ -19,6 +19,10 @@
 /* From now on these arrive in the pipe; may be called again for more. */
 ABX_FN bool signal_catch(const int *signals, size_t n, int *fd, Err *err) ABX_CHECK;
 
+/* The first signal that comes from now on is the last one that is caught: the
+ * next does what it does by default. */
+ABX_FN void signal_once(void);
+
 /* The next one that came, 0 when there is none. */
 ABX_FN int signal_next(void);
 

@@ -397,14 +397,15 @@ def test_upload_that_arrives_short(osb, server, tmp_path):
 def test_local_files_that_cannot_be_used(osb, server, tmp_path):
     server.box()
     server.files["/f"] = (b"data", 644)
-    for local in ("nosuch", "."):
+    for local in ("nosuch", "nosuch/"):
         ran = osb("--json", "sandbox", "upload", "box-1", local, "/g")
         assert ran.status == 1 and local in ran.error["message"], ran
-    ran = osb("--json", "sandbox", "download", "box-1", "/f", "nosuch/f")
-    assert ran.status == 1 and "nosuch" in ran.error["message"]
+    (tmp_path / "plain").touch()
+    ran = osb("--json", "sandbox", "download", "box-1", "/f", "plain/f")
+    assert ran.status == 1 and "plain" in ran.error["message"]
     ran = osb("--json", "sandbox", "download", "box-1", "/missing", "f")
     assert ran.status == 4 and ran.error["code"] == "E4001" and not (tmp_path / "f").exists()
-    assert list(server.files) == ["/f"] and os.listdir(tmp_path) == []
+    assert list(server.files) == ["/f"] and os.listdir(tmp_path) == ["plain"]
 
 
 # --- when the result cannot be written ---
