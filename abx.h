@@ -522,7 +522,9 @@ ABX_API int abx_make_folder(abx_sandbox *b, const char *path, abx_error *e);    
  * folder refused; missing folders are made. */
 ABX_API int abx_move(abx_sandbox *b, const char *from, const char *to, abx_error *e);
 ABX_API int abx_remove(abx_sandbox *b, const char *path, abx_error *e);         /* a folder with all that is in it */
-ABX_API int abx_chmod(abx_sandbox *b, const char *path, int mode, abx_error *e);    /* 0 ... 07777; a link is followed */
+/* `mode` is octal, up to four digits, or symbolic: "u+x,go-w"; the chmod of the
+ * sandbox does it. A link is followed. `deep`: with all that is in a folder. */
+ABX_API int abx_chmod(abx_sandbox *b, const char *path, const char *mode, int deep, abx_error *e);
 
 /* What happens to a file or in a folder, told by the agent (E8004 without it).
  * `deep`: in all that is below, too. */

@@ -192,6 +192,7 @@
 #define LIMIT_EPP_SPOKEN    ((size_t)256 << 10) /* of a message of one that is looked at */
 #define LIMIT_EPP_VOICE     ((size_t)8 << 10)   /* and what is kept of it: more than an error holds */
 #define LIMIT_EPP_TAIL      500                 /* characters of it that are shown */
+#define LIMIT_EPP_FILE      6290000             /* a file in one line, in base64, with its name and what is around it */
 #define LIMIT_EPP_TIMEOUT_S 86400               /* the longest life of a sandbox, and of a command, that can be asked for */
 #define LIMIT_EPP_MARGIN_MS 5000                /* what a plugin has, past a command's own timeout, to report its end */
 #define LIMIT_EPP_BYE_MS    2000                /* to answer `shutdown`, */
@@ -209,6 +210,7 @@
 #define LIMIT_COPY_LISTED   ((size_t)1000)      /* entries that failed, named in the document of --json; all are counted */
 
 /* Listing */
+#define LIMIT_LISTING       ((size_t)32 << 20)  /* a folder's entries in JSON: 100,000 of 250 bytes, as many as LIMIT_JSON_VALUES lets in */
 #define LIMIT_LIST_FOLDERS  ((size_t)64 << 20)  /* paths of folders that are still to be looked into: a million of them */
 #define LIMIT_LIST_NAME     1024                /* bytes of one name: those of Linux have 255, and U+FFFD is three for one */
 

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "cli/document.h"
 #include "cli/pipe.h"
+#include "cli/screen.h"
 #include "cli/values.h"
 
 /* ---- bytes ---- */
@@ -64,6 +65,8 @@ int cmd_file_write(Run *r)
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
     int64_t      size = box ? abx_write_file(box, path, mode, -1, pipe_read, &pipe, &e) : -1;
     int          status = 0;
+    if (size >= 0 && digits && abx_chmod(box, path, digits, 0, &e) != 0)
+        size = -1;              /* what was there kept its own, or the backend knows none */
     if (size < 0) {
         status = pipe_fail(r, &pipe, &e);
     } else if (r->out.json) {
@@ -251,4 +254,59 @@ int cmd_file_mv(Run *r)
     else
         f.status = run_fail(r, &e);
     return cmd_file__end(&f);
+}
+
+static int cmd_file__chmod(const CmdFile *f, const char *path, abx_error *e)
+{
+    return abx_chmod(f->box, path, f->run->args->words[1], args_flag(f->run->args, "recursive"), e) == 0 ? 1 : -1;
+}
+
+int cmd_file_chmod(Run *r)
+{
+    return cmd_file__each(r, 2, cmd_file__chmod);
+}
+
+/* ---- what happens ---- */
+
+static int cmd_file__event(Run *r, const abx_watch_event *ev)
+{
+    static const char *const words[] = {
+        [ABX_CREATED] = "created", [ABX_CHANGED] = "changed", [ABX_REMOVED] = "removed", [ABX_LOST_TRACK] = "lost",
+        [ABX_WATCHING] = "watching",
+    };
+    Arena a = *r->a;
+    Buf   line = buf_make(LIMIT_DOCUMENT);
+    Str   path = str_from(ev->path);
+
+    if (r->out.json) {
+        JsonOut w = json_out(&line, JSON_SPACED);
+        json_begin(&w, '{');
+        document_string(&w, "change", words[ev->change]);
+        document_bytes(&w, "path", path);
+        json_end(&w, '}');
+        buf_addc(&line, '\n');
+    } else if (ev->change == ABX_WATCHING) {
+        output_notice(&r->out, arena_fmt(&a, "watching %s", ev->path).p);
+    } else {
+        buf_addf(&line, "%s ", words[ev->change]);
+        buf_add(&line, r->out.out_terminal ? screen_line(&a, path, true) : path);
+        buf_addc(&line, args_flag(r->args, "null") ? '\0' : '\n');
+    }
+    return run_end(r, &line);
+}
+
+int cmd_file_watch(Run *r)
+{
+    ABX_UNSET abx_error e;
+    abx_watch_event     ev = {0};
+    int             status = 0;
+    abx_sandbox    *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
+    abx_watch      *w = box ? abx_watch_start(box, r->args->words[1], args_flag(r->args, "recursive"), &e) : NULL;
+
+    while (w && !status && abx_watch_next(w, 1, &ev, &e) > 0)
+        status = cmd_file__event(r, &ev);
+    status = status ? status : run_fail(r, &e);
+    abx_watch_close(w);
+    abx_sandbox_free(box);
+    return status;
 }

@@ -175,7 +175,7 @@ static const ArgOption commands__doctor[] = {
     {0, ARG_FLAG, false, "no-handshake", NULL, NULL, "do not start the plugin"},
 };
 
-#define COMMANDS_RECURSIVE(help) {'r', ARG_FLAG, false, "recursive", NULL, NULL, help}
+#define COMMANDS_RECURSIVE(letter, help) {letter, ARG_FLAG, false, "recursive", NULL, NULL, help}
 #define COMMANDS_NUL {'0', ARG_FLAG, false, "null", NULL, NULL, "a NUL behind each path instead of a line feed"}
 
 static const ArgOption commands__copy[] = {
@@ -191,7 +191,7 @@ static const ArgOption commands__copy[] = {
 
 static const ArgOption commands__file_ls[] = {
     {'l', ARG_FLAG, false, "long", NULL, NULL, "with mode, size and time"},
-    {'R', ARG_FLAG, false, "recursive", NULL, NULL, "with all that is below"},
+    COMMANDS_RECURSIVE('R', "with all that is below"),
     {'a', ARG_FLAG, false, "all", NULL, NULL, "accepted; nothing is ever hidden"},
     COMMANDS_NUL,
 };
@@ -204,7 +204,7 @@ static const ArgOption commands__file_find[] = {
 };
 
 static const ArgOption commands__file_write[] = {
-    {0, ARG_VALUE, false, "mode", NULL, "MODE", "of a new file, in octal; 0644"},
+    {0, ARG_VALUE, false, "mode", NULL, "MODE", "that it gets, in octal; its own, or 0644"},
 };
 
 static const ArgOption commands__file_mkdir[] = {
@@ -212,8 +212,17 @@ static const ArgOption commands__file_mkdir[] = {
 };
 
 static const ArgOption commands__file_rm[] = {
-    COMMANDS_RECURSIVE("folders, too, with all that is in them"),
+    COMMANDS_RECURSIVE('r', "folders, too, with all that is in them"),
     {'f', ARG_FLAG, false, "force", NULL, NULL, "what is not there is no failure"},
+};
+
+static const ArgOption commands__file_chmod[] = {
+    COMMANDS_RECURSIVE('R', "with all that is in folders"),
+};
+
+static const ArgOption commands__file_watch[] = {
+    COMMANDS_RECURSIVE('R', "also in all that is below"),
+    COMMANDS_NUL,
 };
 
 #define COMMANDS_OPTIONS(list) .options = commands__##list, .option_count = COUNT_OF(commands__##list)
@@ -254,6 +263,10 @@ static const ArgCommand commands__rows[] = {
      {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "FROM"}, {PLACE_ONE, false, "TO"}}, cmd_file_mv},
     {"file", "rm", NULL, "remove files, and folders with -r", COMMANDS_OPTIONS(file_rm),
      {{PLACE_ONE, false, "ID"}, {PLACE_MANY, false, "PATH"}}, cmd_file_rm},
+    {"file", "chmod", NULL, "change the modes of files", COMMANDS_OPTIONS(file_chmod),
+     {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "MODE"}, {PLACE_MANY, false, "PATH"}}, cmd_file_chmod},
+    {"file", "watch", NULL, "tell what happens to a file, or in a folder", COMMANDS_OPTIONS(file_watch),
+     {{PLACE_ONE, false, "ID"}, {PLACE_ONE, false, "PATH"}}, cmd_file_watch},
     {"sandbox", "pause", NULL, "freeze a sandbox", NULL, 0,
      {{PLACE_ONE, false, "ID"}}, cmd_sandbox_pause},
     {"sandbox", "resume", NULL, "let a paused sandbox go on", NULL, 0,

@@ -231,7 +231,7 @@ static bool entry__list_by_daemon(Execd *x, Str at, Str path, Arena *a, FileList
 {
     ExecdCall  call = {.method = "GET", .path = "/directories/list",
                        .query = arena_fmt(a, "depth=1&path=%s", url_encode(at, a).p), .idempotent = true,
-                       .what = "list the folder", .code = E4000, .deadline = clock_sooner(d, clock_after(x->server->call_ms))};
+                       .what = "list the folder", .most = LIMIT_LISTING, .code = E4000, .deadline = clock_sooner(d, clock_after(x->server->call_ms))};
     ExecdReply reply;
     Entry      e;
 
@@ -342,6 +342,8 @@ bool entry_list(Lifecycle *l, Str id, Str path, Arena *a, FileList *out, Deadlin
         ok = entry__list_by_daemon(&x, path, path, a, out, d, err);
     if (!ok && err->code == E4001)
         return err_set(err, ERR_NOT_FOUND, E4001, "there is no folder %.*s in the sandbox", STR_ARG(path));
+    if (!ok && err->kind == ERR_LIMIT)
+        return err_set(err, ERR_LIMIT, E4000, "there is more in %.*s than can be listed", STR_ARG(path));
     if (!ok && err->status == 400)
         ok = entry__list_link(&x, path, a, out, d, err);
     if (ok && out->count)
@@ -365,7 +367,7 @@ static bool entry__make_by_daemon(Execd *x, Str path, Arena *a, Deadline d, Err 
     Source     source = flow_from_str(&body);
     ExecdReply reply;
     ExecdCall  call = {.method = "POST", .path = "/directories", .body = &source, .type = STR("application/json"),
-                       .what = "make the folder", .code = E4000, .brief = true,
+                       .what = "make the folder", .code = E4000, .most = LIMIT_ERROR_BODY,
                        .deadline = clock_sooner(d, clock_after(x->server->call_ms))};
     bool       ok = execd_ask(x, &call, a, &reply, err);
     buf_free(&json);

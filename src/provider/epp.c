@@ -467,6 +467,7 @@ static const ProviderKind epp__kind = {
     .port_url = epp_file_port, .exec = epp_exec_start,
     .file_write = epp_file_write, .file_read = epp_file_read, .file_stat = epp_file_stat, .file_list = epp_file_list,
     .folder_make = epp_file_make_folder, .file_move = epp_file_move, .file_remove = epp_file_remove,
+    .file_max = LIMIT_EPP_FILE,
     .process_list = epp_file_processes, .process_stdin = epp_file_stdin, .process_signal = epp_file_signal,
 };
 

@@ -10,11 +10,6 @@
 #include "provider/epp_plugin.h"
 #include "provider/epp_record.h"
 
-/* The largest file that an answer of one line can hold, in the most compact
- * JSON: what is larger need not be tried. */
-#define EPP_FILE_FRAME (sizeof "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content_b64\":\"\"}}")
-#define EPP_FILE_MOST  ((LIMIT_EPP_LINE - EPP_FILE_FRAME) / 4 * 3)
-
 static bool epp_file__begin(Epp *e, EppGate gate, const char *method, Str id, Str path, JsonOut **w, Deadline d, Err *err)
 {
     if (!epp_plugin_utf8(path, "a path", err) || !epp_plugin_attach(e, gate, id, d, err))
@@ -28,11 +23,11 @@ static bool epp_file__begin(Epp *e, EppGate gate, const char *method, Str id, St
 static bool epp_file__too_large(Str path, int64_t size, Err *err)
 {
     if (size >= 0)
-        err_set(err, ERR_LIMIT, E4003, "%.*s has %lld bytes, and a message of a plugin holds no more than %zu",
-                STR_ARG(path), (long long)size, EPP_FILE_MOST);
+        err_set(err, ERR_LIMIT, E4003, "%.*s has %lld bytes, and a message of a plugin holds no more than %d",
+                STR_ARG(path), (long long)size, LIMIT_EPP_FILE);
     else
-        err_set(err, ERR_LIMIT, E4003, "%.*s is larger than the %zu bytes that a message to a plugin holds", STR_ARG(path),
-                EPP_FILE_MOST);
+        err_set(err, ERR_LIMIT, E4003, "%.*s is larger than the %d bytes that a message to a plugin holds", STR_ARG(path),
+                LIMIT_EPP_FILE);
     return err_hint(err, "Send it in pieces, or through a command.");
 }
 
@@ -79,7 +74,7 @@ static bool epp_file__gather(Source src, Str path, Buf *to, Err *err)
 bool epp_file_write(Provider *p, Str id, Str path, int mode, Source src, int64_t *size, Deadline d, Err *err)
 {
     Epp        *e = (Epp *)p;
-    Buf         bytes = buf_make(EPP_FILE_MOST);
+    Buf         bytes = buf_make(LIMIT_EPP_FILE);
     const Json *result;
     JsonOut    *w;
 
@@ -112,7 +107,7 @@ static bool epp_file__fits(Epp *e, Str id, Str path, Deadline d, Err *err)
     Arena a = arena_make(ARENA_COMMAND);
     if (epp_file_stat(&e->base, id, path, &a, &info, d, &no)) {
         ok = info.type == FILE_FOLDER ? epp_file__is_folder(path, err)
-                                      : info.size <= (int64_t)EPP_FILE_MOST || epp_file__too_large(path, info.size, err);
+                                      : info.size <= LIMIT_EPP_FILE || epp_file__too_large(path, info.size, err);
     } else if (!e->calls.no_method) {
         *err = no;
         ok = false;

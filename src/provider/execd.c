@@ -87,7 +87,7 @@ bool execd_ask(Execd *x, const ExecdCall *call, Arena *a, ExecdReply *out, Err *
     *out = (ExecdReply){.status = client_status(in)};
     /* The head can have taken long, after a body; what follows it cannot. */
     Deadline rest = clock_sooner(call->deadline, clock_after(x->server->call_ms));
-    bool     read = client_text(in, call->brief ? LIMIT_ERROR_BODY : LIMIT_ANSWER, a, &out->body, rest, err);
+    bool     read = client_text(in, call->most ? call->most : LIMIT_ANSWER, a, &out->body, rest, err);
     client_close(in);
     if (!read)
         return err_wrap(err, "cannot %s", call->what);

@@ -37,7 +37,7 @@ typedef struct ExecdCall {
     Str           type;         /* the body's media type */
     bool          idempotent;
     bool          websocket;    /* only a change to WebSocket will do */
-    bool          brief;        /* an answer of more than LIMIT_ERROR_BODY is none */
+    size_t        most;         /* an answer of more bytes is none; 0: LIMIT_ANSWER */
     const char   *what;         /* in words: "upload", for errors */
     Code          code;         /* for refusals that mean nothing more special */
     Deadline      deadline;

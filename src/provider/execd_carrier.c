@@ -134,7 +134,7 @@ static void execd_carrier__end(Stream *stream)
     Lifecycle *l = s->carrier->daemon.server;
     Arena      scratch = s->carrier->own;
     Str        path = arena_fmt(&scratch, "/pty/%s", s->id);
-    ExecdCall  call = {.method = "DELETE", .path = path.p, .idempotent = true, .brief = true, .what = "end the agent's pipe",
+    ExecdCall  call = {.method = "DELETE", .path = path.p, .idempotent = true, .most = LIMIT_ERROR_BODY, .what = "end the agent's pipe",
                        .code = E3000, .deadline = clock_after(LIMIT_CLEANUP_MS)};
     ExecdReply reply;
     ABX_UNSET Err        none;
@@ -170,7 +170,7 @@ bool execd_carrier_pipe(Carrier *carrier, Str line, Stream **out, Deadline d, Er
     json_end(&w, '}');
     Str       text = buf_str(&json);
     Source    body = flow_from_str(&text);
-    ExecdCall call = {.method = "POST", .path = "/pty", .body = &body, .type = STR("application/json"), .brief = true,
+    ExecdCall call = {.method = "POST", .path = "/pty", .body = &body, .type = STR("application/json"), .most = LIMIT_ERROR_BODY,
                       .what = "make a pipe to the agent", .code = E3000, .deadline = d};
     bool ok = execd_ask(&c->daemon, &call, &scratch, &reply, err);
     buf_free(&json);

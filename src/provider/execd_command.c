@@ -247,7 +247,7 @@ static Step execd_command__unknown(ExecdCommand *c, const char *how, Err *err)
 
     snprintf(path, sizeof path, "/command/status/%s", url_encode(str_from(c->id), &a).p);
     ExecdCall call = {.method = "GET", .path = path, .idempotent = true, .what = "ask for the command's state",
-                      .code = E3000, .brief = true, .deadline = clock_after(LIMIT_CLEANUP_MS)};
+                      .code = E3000, .most = LIMIT_ERROR_BODY, .deadline = clock_after(LIMIT_CLEANUP_MS)};
     if (c->id[0] && execd_ask(&c->daemon, &call, &a, &reply, &none)) {
         if (json_bool(json_get(reply.json, "running"), false))
             snprintf(known, sizeof known, " (it is still running there)");
@@ -272,7 +272,7 @@ static bool execd_command__kill(ExecCall *x, Deadline d, Err *err)
                       .idempotent = true,
                       .what = "stop the command",
                       .code = E3000,
-                      .brief = true,
+                      .most = LIMIT_ERROR_BODY,
                       .deadline = d};
     bool       ok = c->id[0] != 0;
 

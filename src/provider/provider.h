@@ -241,7 +241,6 @@ typedef struct ProviderKind {
     bool (*file_move)(Provider *p, Str id, Str from, Str to, Deadline d, Err *err);
     bool (*file_remove)(Provider *p, Str id, Str path, Deadline d, Err *err);
 
-    bool (*file_chmod)(Provider *p, Str id, Str path, int mode, Deadline d, Err *err);  /* a link is followed; NULL: it cannot */
     int64_t file_max;           /* no larger file can go through file_write and file_read; 0: any */
 
     bool (*process_list)(Provider *p, Str id, Arena *a, ProcessList *out, Deadline d, Err *err);

@@ -228,3 +228,71 @@ def test_looking_and_changing_carry_nothing(both):
     good(file(both, "write", "box", "/tmp/t/f", input=b"x"))
     assert good(file(both, "cat", "box", "/tmp/t/f")) == b"x"
     assert both.inside("ls -A /tmp") == "t\n"
+
+
+# --- modes ---
+
+def test_chmod(box):
+    box.inside("cd /tmp/t; touch f g; mkdir -p d/e; touch d/f; chmod 2775 d; ln -s f l; ln -s none no; chmod 600 f g d/f; touch '$HOME'")
+    assert json.loads(good(file(box, "chmod", "box", "644", "/tmp/t/f", "tmp/t/g", form=["--json"]))) == ["/tmp/t/f", "tmp/t/g"]
+
+    def modes(*names):
+        return box.inside("cd /tmp/t; stat -c %a -- " + " ".join(names)).split()
+    assert modes("f", "g") == ["644", "644"]
+    for mode, shown in (("4750", "4750"), ("u-s,g+w", "770"), ("a=r", "444"), ("+x", "555"), ("0", "0"), ("1", "1")):
+        assert good(file(box, "chmod", "box", mode, "/tmp/t/l")) == b"" and modes("f") == [shown]
+    assert good(file(box, "chmod", "box", "755", "/tmp/t/d")) == b"" and modes("d") == ["755"]
+    assert good(file(box, "chmod", "-R", "box", "u+rwX,go=", "/tmp/t/d")) == b"" and modes("d", "d/e", "d/f") == ["700", "700", "600"]
+    assert good(file(box, "chmod", "box", "--", "-x", "/tmp/t/d")) == b"" and modes("d") == ["600"]
+    assert good(file(box, "chmod", "box", "751", "/tmp/t/$HOME")) == b"" and modes("'$HOME'") == ["751"]
+    ran = file(box, "chmod", "box", "640", "/tmp/t/none", "/tmp/t/no", "/tmp/t/g", form=["--json"])
+    assert ran.status == 4 and ran.doc == ["/tmp/t/g"] and ran.err.count(b"E4001") == 2
+    ran = file(box, "chmod", "box", "640", "/proc/1/status")
+    assert ran.status == 1 and b"cannot change the mode of /proc/1/status: chmod: " in ran.err
+    for mode in ("", "8", "00644", "rwx", "u+q", "u x", "$(id)", "+"):
+        ran = file(box, "chmod", "box", mode, "/tmp/t/g", "/tmp/t/f")
+        assert (ran.status == 2 and ran.err.count(b"[E8002]") == 1) or (mode == "+" and ran.status in (0, 1)), ran
+    assert modes("g") == ["640"]
+
+
+def test_write_sets_a_mode_that_was_asked_for(box):
+    box.inside("echo > /tmp/t/f; chmod 600 /tmp/t/f")
+    good(file(box, "write", "--mode", "0751", "box", "/tmp/t/f", input=b"x"))
+    assert box.inside("stat -c %a:%s /tmp/t/f") == "751:1\n"
+
+
+# --- what happens ---
+
+def lines(process, n):
+    return [process.stdout.readline() for _ in range(n)]
+
+
+def test_watch(both):
+    both.inside("rm -rf /tmp/t; mkdir -p /tmp/t/d")
+    watch = both.start("--json", "file", "watch", "box", "/tmp/t")
+    assert json.loads(watch.stdout.readline()) == {"change": "watching", "path": "/tmp/t"}
+    both.inside("cd /tmp/t; echo > '$a\nb'; mv '$a\nb' c; echo > d/deep; rm c")
+    seen = [json.loads(line) for line in lines(watch, 4)]
+    assert [(e["change"], e["path"]) for e in seen] == [
+        ("created", "/tmp/t/$a\nb"), ("removed", "/tmp/t/$a\nb"), ("created", "/tmp/t/c"), ("removed", "/tmp/t/c")]
+    watch.send_signal(2)
+    assert watch.wait(10) == 130
+    assert json.loads(watch.stderr.read())["error"]["code"] == "E0000"
+
+
+def test_watch_as_text(both):
+    both.inside("rm -rf /tmp/t; mkdir -p /tmp/t/d")
+    watch = both.start("watch", "-R", "-0", "box", "/tmp/t")
+    assert watch.stderr.readline() == b"abx: watching /tmp/t\n"
+    both.inside("cd /tmp/t; : > d/f")
+    assert os.read(watch.stdout.fileno(), 100) == b"created /tmp/t/d/f\0"
+    watch.stdout.close()
+    both.inside("cd /tmp/t; rm d/f")
+    assert watch.wait(10) == 141
+
+
+def test_watch_needs_the_agent(box):
+    ran = file(box, "watch", "box", "/tmp/t")
+    assert ran.status != 0 and b"[E8004]" in ran.err
+    ran = box("watch", "box", "/tmp/none")
+    assert ran.status == 4 and b"[E4001]" in ran.err
