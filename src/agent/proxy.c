@@ -23,6 +23,7 @@ typedef struct Proxy {
     bool           chunked;         /* the request's body goes out in chunks */
     bool           upgrade;         /* the client asks for one */
     bool           tunnel;          /* and got it */
+    bool           wide;            /* and much comes through it */
     bool           half;            /* close our sending side when all was sent */
     bool           over;            /* the answer is complete */
     Buf            out;             /* to the service: out.p[sent ...] */
@@ -288,7 +289,12 @@ static void proxy__read(Proxy *p, bool dead)
             p->watch.fd = -1;       /* which would wake us all the time */
         return;
     }
-    ssize_t n = recv(p->fd, p->daemon->scratch, sizeof p->daemon->scratch, 0);
+    ssize_t n = p->wide ? httpd_relay(p->call, p->fd) : -1;
+    if (n > 0)
+        return;
+    if (n < 0 && (!p->wide || errno != EAGAIN))
+        n = recv(p->fd, p->daemon->scratch, sizeof p->daemon->scratch, 0);
+    p->wide = p->wide || (p->tunnel && n == sizeof p->daemon->scratch);
     if (n > 0)
         proxy__take(p, (Str){p->daemon->scratch, (size_t)n});
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))

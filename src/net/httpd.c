@@ -39,6 +39,8 @@ typedef struct HttpdConn {
     size_t         sent;
     int            file;            /* follows `out`; -1: none */
     int64_t        file_at, file_left;
+    int            pipe[2];         /* of a tunnel's large output, on its way; 0: none */
+    size_t         piped;           /* what is in it follows `out` */
     Deadline       read_by;         /* until when the next byte must come */
     Deadline       send_by;
     bool           eof;             /* the client sends no more */
@@ -165,7 +167,7 @@ size_t httpd_room(HttpdCall *c)
     HttpdConn *k = httpd__conn(c);
     size_t     waiting = httpd__waiting(k);
 
-    if (k->finished || k->cut || waiting >= LIMIT_HTTPD_ROOM) {
+    if (k->finished || k->cut || waiting >= LIMIT_HTTPD_ROOM || k->piped) {
         k->hungry = true;
         return 0;
     }
@@ -204,6 +206,12 @@ void httpd_write(HttpdCall *c, Str bytes)
     if (k->sent && k->sent == k->out.n) {
         buf_clear(&k->out);
         k->sent = 0;
+    }
+    if (k->state == HTTPD_TUNNEL && !httpd__waiting(k)) {     /* what goes at once is not kept */
+        ssize_t sent = send(k->fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+        str_skip(&bytes, sent > 0 ? (size_t)sent : 0);
+        if (!bytes.n)
+            return;
     }
     if (k->chunked)
         buf_add(&k->out, (Str){line, http_chunk_line(line, bytes.n)});
@@ -363,6 +371,9 @@ static void httpd__drop(HttpdConn *k)
     close(k->fd);
     if (k->file >= 0)
         close(k->file);
+    for (int i = 0; i < 2; i++)
+        if (k->pipe[i])
+            close(k->pipe[i]);
     http_head_free(&k->reader);
     buf_free(&k->rest);
     buf_free(&k->out);
@@ -623,6 +634,10 @@ static ssize_t httpd__send_piece(HttpdConn *k)
             close(k->file);
             k->file = -1;
         }
+    } else if (k->piped) {
+        n = splice(k->pipe[0], NULL, k->fd, NULL, k->piped, SPLICE_F_NONBLOCK);
+        if (n > 0)
+            k->piped -= (size_t)n;
     } else {
         return 0;
     }
@@ -631,7 +646,7 @@ static ssize_t httpd__send_piece(HttpdConn *k)
 
 static bool httpd__pending(const HttpdConn *k)
 {
-    return httpd__waiting(k) || k->file >= 0;
+    return httpd__waiting(k) || k->file >= 0 || k->piped;
 }
 
 static void httpd__flush(HttpdConn *k)
@@ -663,7 +678,7 @@ static void httpd__flush(HttpdConn *k)
 
 static void httpd__offer_room(HttpdConn *k)
 {
-    bool owed = k->again || (k->hungry && httpd__waiting(k) < LIMIT_HTTPD_ROOM);
+    bool owed = k->again || (k->hungry && !k->piped && httpd__waiting(k) < LIMIT_HTTPD_ROOM);
 
     if (!owed || !httpd__serving(k) || k->finished || k->cut)
         return;
@@ -698,6 +713,24 @@ static bool httpd__settle(HttpdConn *k)
     else
         httpd__rest(k);
     return true;
+}
+
+ssize_t httpd_relay(HttpdCall *c, int from)
+{
+    HttpdConn *k = httpd__conn(c);
+
+    if (!k->pipe[0] && pipe2(k->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+        k->pipe[0] = k->pipe[1] = 0;
+        return -1;
+    }
+    ssize_t n = splice(from, NULL, k->pipe[1], NULL, LIMIT_HTTPD_RELAY, SPLICE_F_NONBLOCK);
+    if (n > 0) {
+        k->piped += (size_t)n;
+        (void)httpd__send_piece(k);         /* what is wrong is seen when the rest is sent */
+        if (k->piped)
+            httpd__sends(k);
+    }
+    return n;
 }
 
 /* --- waking -------------------------------------------------------------------- */

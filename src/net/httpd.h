@@ -39,6 +39,8 @@
 #include "net/http.h"
 #include "os/loop.h"
 
+#include <sys/types.h>
+
 typedef struct Httpd     Httpd;
 typedef struct HttpdCall HttpdCall;
 
@@ -104,5 +106,9 @@ ABX_FN int64_t httpd_length(const HttpdCall *c);    /* as announced; 0 without a
 /* Answer 101 with these fields; from then on body() and httpd_write() move raw
  * bytes, end() is the client's end, httpd_finish() ours. */
 ABX_FN void httpd_tunnel(HttpdCall *c, const Header *fields, size_t n);
+
+/* Much from a socket to a tunnel's client, where httpd_room() has some, without
+ * looking at it. As read(2) answers; errno EAGAIN too; any other: read it. */
+ABX_FN ssize_t httpd_relay(HttpdCall *c, int from);
 
 #endif

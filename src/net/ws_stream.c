@@ -12,6 +12,7 @@ typedef struct WsStream {
     Buf             block;      /* what was read; */
     Str             rest;       /* of it, not looked at yet */
     Str             piece;      /* of it, for the reader */
+    bool            large;      /* the last message: of the next one only the head goes by the block */
     int             tag;        /* of the message at hand; -1: text, -2: not known yet */
     Buf             aside;      /* a message that is not for the reader, so far */
     Buf             out;        /* whole frames; [out_at, n) is still to go */
@@ -25,6 +26,7 @@ typedef struct WsStream {
 
 enum {
     WS_STREAM_TEXT = -1, WS_STREAM_NEW = -2,
+    WS_STREAM_LARGE = 16 << 10,
     WS_STREAM_TURNS = 16,       /* pieces looked at in one call: pings without end must not hold it */
 };
 
@@ -90,6 +92,8 @@ static void ws_stream__piece(WsStream *s, const WsEvent *ev)
     Str bytes = ev->bytes;
 
     if (ev->first)
+        s->large = bytes.n + s->reader.left >= WS_STREAM_LARGE;
+    if (ev->first)
         s->tag = ev->op == WS_TEXT ? WS_STREAM_TEXT : s->options.tagged ? WS_STREAM_NEW : 1;
     if (s->tag == WS_STREAM_NEW && bytes.n) {
         s->tag = (unsigned char)*bytes.p;
@@ -149,7 +153,7 @@ static Step ws_stream__fill(WsStream *s, char *p, size_t cap, Err *err)
 {
     size_t direct = ws_stream__direct(s, cap), n;
     char  *to = direct ? p : s->block.p;
-    Step   step = stream_read(s->raw, to, direct ? direct : LIMIT_COPY_BLOCK, &n, err);
+    Step   step = stream_read(s->raw, to, direct ? direct : s->large ? WS_HEAD_MAX : LIMIT_COPY_BLOCK, &n, err);
 
     if (step == STEP_MORE)
         return step;
@@ -173,22 +177,25 @@ static Step ws_stream__read(Stream *stream, char *p, size_t cap, size_t *n, Err 
         ws_stream__look(s);
         (void)ws_stream__flush(s, &ignored);    /* who cannot be written to may still say why */
         if (s->piece.n) {
-            *n = s->piece.n < cap ? s->piece.n : cap;
-            if (s->piece.p != p)
-                memcpy(p, s->piece.p, *n);
-            str_skip(&s->piece, *n);
-            return STEP_DONE;
+            size_t some = s->piece.n < cap - *n ? s->piece.n : cap - *n;
+            if (s->piece.p != p + *n)
+                memcpy(p + *n, s->piece.p, some);
+            str_skip(&s->piece, some);
+            *n += some;
         }
+        /* What is certain to follow comes with it: who reads wants whole frames. */
+        if (*n && (s->ended || !ws_stream__direct(s, cap - *n)))
+            return STEP_DONE;
         if (s->ended && s->failed.kind == ERR_NONE)
             return STEP_DONE;
         if (s->ended) {
             *err = s->failed;
             return STEP_ERR;
         }
-        if (ws_stream__fill(s, p, cap, err) == STEP_MORE)
+        if (ws_stream__fill(s, p + *n, cap - *n, err) == STEP_MORE)
             break;
     }
-    return STEP_MORE;
+    return *n ? STEP_DONE : STEP_MORE;
 }
 
 static Step ws_stream__write(Stream *stream, const char *p, size_t len, size_t *n, Err *err)

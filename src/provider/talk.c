@@ -37,6 +37,8 @@ typedef struct TalkChannel {
 struct Talk {
     Carried       link;
     Provider     *p;
+    char         *id;           /* the sandbox's; NULL: it cannot be asked for */
+    bool          paused;       /* it was when it was asked last */
     FrameReader   reader;
     char         *block;
     Str           rest;         /* of block: not looked at yet */
@@ -113,6 +115,8 @@ CarryResult talk_open(Provider *p, Str id, const FrameStart *start, bool input, 
     CarryResult r = carry_open(p, id, &rq, &link, d, err);
     if (r == CARRY_DONE)
         *out = talk_over(p, &link, run, start ? start->kind : FRAME_FORWARD);
+    if (r == CARRY_DONE)
+        (*out)->id = mem_str(id);
     return r;
 }
 
@@ -138,6 +142,7 @@ void talk_close(Talk *t)
     buf_free(&t->out);
     mem_free(t->channels);
     mem_free(t->block);
+    mem_free(t->id);
     mem_free(t);
 }
 
@@ -539,6 +544,23 @@ static void talk__due(Talk *t)
     t->ping = clock_after(FRAME_PING_MS);
 }
 
+/* Nothing is heard: a sandbox that is paused is waited for, and once more when it goes on. */
+static bool talk__rests(Talk *t)
+{
+    Arena       a = arena_make(ARENA_COMMAND);
+    SandboxInfo info;
+    Err         none;
+    bool        was = t->paused;
+
+    t->paused = t->id && t->p->kind->get(t->p, str_from(t->id), &a, &info, clock_after(LIMIT_CLEANUP_MS), &none) &&
+                (info.state == SANDBOX_PAUSED || info.state == SANDBOX_PAUSING || info.state == SANDBOX_RESUMING);
+    if (t->paused && !was && t->p->host.notice)
+        t->p->host.notice(t->p->host.notice_ctx, STR("the sandbox is paused: waiting for it"));
+    arena_free(&a);
+    t->silent = clock_after(FRAME_SILENCE_MS);
+    return was || t->paused;
+}
+
 /* One read. STEP_DONE: there is something to look at. */
 static Step talk__read(Talk *t, TalkEvent *ev, Err *err)
 {
@@ -548,10 +570,11 @@ static Step talk__read(Talk *t, TalkEvent *ev, Err *err)
     if (step == STEP_DONE && n) {
         t->rest = (Str){t->block, n};
         t->silent = clock_after(FRAME_SILENCE_MS);
+        t->paused = false;
         return STEP_DONE;
     }
     if (step == STEP_MORE)
-        return clock_passed(t->silent) ? talk__cut(t, "the sandbox has fallen silent", err) : STEP_MORE;
+        return clock_passed(t->silent) && !talk__rests(t) ? talk__cut(t, "the sandbox has fallen silent", err) : STEP_MORE;
     if (t->let_go && talk__leave(t, true, ev) == STEP_DONE)
         return STEP_DONE;
     if (step == STEP_ERR && err->kind != ERR_CLOSED) {

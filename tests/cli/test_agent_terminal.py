@@ -528,7 +528,7 @@ def test_proxied_upgrade_of_any_kind(d):
 def test_proxied_back_pressure(d):
     """A reader that rests, on either side, makes the other one wait; then all of it arrives."""
     def source(peer, _):
-        peer.sendall(bytes(40_000_000))
+        peer.sendall(data)
         peer.sendall(b"!")
         took.wait(30)
         n = 0
@@ -536,16 +536,16 @@ def test_proxied_back_pressure(d):
             n += len(some(peer))
         peer.sendall(b"%d\n" % n)
 
-    took = threading.Event()
+    took, data = threading.Event(), os.urandom(40_000_000)
     s, rest = tunnel(d, Echo(source).port)
     with s:
         before = d.memory("VmRSS")
         time.sleep(1)
         assert d.memory("VmRSS") - before < 20_000
-        n = len(rest)
-        while n < 40_000_001:
-            n += len(last := some(s))
-        assert last[-1:] == b"!"
+        got = bytearray(rest)
+        while len(got) < 40_000_001:
+            got += some(s)
+        assert got == data + b"!"
         pusher = threading.Thread(target=s.sendall, args=(bytes(30_000_000),), daemon=True)
         pusher.start()
         time.sleep(1)

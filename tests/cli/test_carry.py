@@ -207,6 +207,16 @@ def test_a_program_that_says_nothing(place):
     assert p.sh("ps ax -o args").count("\nsleep 371.5") == 0
 
 
+def test_another_architecture(place):
+    """What was put there is for another machine: the backend's own call runs the command, and that is said."""
+    p = place(front=True)
+    def other(data):
+        p.sh("for f in /tmp/.abx-0/????????????????; do [ ! -f $f ] || printf '\\267' | dd of=$f bs=1 seek=18 conv=notrunc 2>/dev/null; done")
+    p.front.refuse["POST /command"] = other
+    ran = p.abx("exec", "box-1", "--", "sh", "-c", "echo hi; exit 7")
+    assert (ran.status, ran.out) == (7, b"hi\n") and b"another architecture" in ran.err, ran
+
+
 def test_a_folder_that_an_upload_made(place):
     """It goes away between the line and the upload, which makes it with a mode of its own."""
     p = place(front=True)

@@ -564,6 +564,41 @@ static void test_talk_silence(void **state)
     }
 }
 
+static SandboxState talk_test_state;
+
+static bool talk_test_get(Provider *p, Str id, Arena *a, SandboxInfo *out, Deadline d, Err *err)
+{
+    (void)p, (void)a, (void)d;
+    assert_true(str_eq(id, STR("box")));
+    *out = (SandboxInfo){.state = talk_test_state};
+    return talk_test_state != SANDBOX_UNKNOWN || err_set(err, ERR_CLOSED, E5000, "no answer");
+}
+
+/* A sandbox that is paused is waited for, and once more when it was. */
+static void test_talk_paused(void **state)
+{
+    static const struct { SandboxState state; Step step; } asks[] = {
+        {SANDBOX_PAUSED, STEP_MORE}, {SANDBOX_PAUSED, STEP_MORE}, {SANDBOX_RUNNING, STEP_MORE}, {SANDBOX_PAUSING, STEP_MORE},
+        {SANDBOX_UNKNOWN, STEP_MORE}, {SANDBOX_RUNNING, STEP_ERR},
+    };
+    static const ProviderKind kind = {.get = talk_test_get};
+    TalkTest *x = talk_test_new();
+
+    (void)state;
+    x->p.kind = &kind;
+    talk_test_hello(x, 1);
+    talk_test_begin(x);
+    x->t->id = mem_str(STR("box"));
+    talk_test_step(x);
+    for (size_t i = 0; i < COUNT_OF(asks); i++) {
+        x->t->silent = clock_mono_ms() - 1;
+        talk_test_state = asks[i].state;
+        assert_int_equal(talk_test_step(x), asks[i].step);
+    }
+    assert_non_null(strstr(x->err.text, "fallen silent"));
+    talk_test_free(x);
+}
+
 static void test_talk_pings(void **state)
 {
     (void)state;
@@ -724,6 +759,6 @@ static const struct CMUnitTest talk_tests[] = {
     cmocka_unit_test(test_talk_misfits), cmocka_unit_test(test_talk_names), cmocka_unit_test(test_talk_before),
     cmocka_unit_test(test_talk_totals), cmocka_unit_test(test_talk_replay), cmocka_unit_test(test_talk_window),
     cmocka_unit_test(test_talk_input), cmocka_unit_test(test_talk_blocked), cmocka_unit_test(test_talk_mute),
-    cmocka_unit_test(test_talk_silence), cmocka_unit_test(test_talk_pings), cmocka_unit_test(test_talk_deaf),
+    cmocka_unit_test(test_talk_silence), cmocka_unit_test(test_talk_paused), cmocka_unit_test(test_talk_pings), cmocka_unit_test(test_talk_deaf),
     cmocka_unit_test(test_talk_detach), cmocka_unit_test(test_talk_flood), cmocka_unit_test(test_talk_forwards),
 };
