@@ -12,14 +12,20 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { WALK_NAME = 1024, WALK_DENTS = 32768 };      /* FUSE has the longest names */
+enum {
+    WALK_NAME = 1024,           /* FUSE has the longest */
+    WALK_DENTS = 32768,
+    WALK_PROC = 0x9fa0, WALK_SYS = 0x62656572,      /* *_MAGIC of <linux/magic.h> */
+};
 
 /* An open folder. Its names are the last ones of those that the walk holds. */
 typedef struct WalkLevel {
     int    fd;
+    dev_t  dev;
     size_t path;                /* how long its path is */
     size_t text, names, next;   /* where its names begin, and the one that is next */
 } WalkLevel;
@@ -121,12 +127,22 @@ static bool walk__name(Walk *w, const WalkDent *d)
     return !w->text.over;
 }
 
-/* The folder becomes the last level, and its names are there; or errno. */
-static bool walk__enter(Walk *w, int fd)
+/* What the kernel tells there has no end (/proc/kcore is 128 TiB), and is no part of a tree. */
+static bool walk__is_kernel(const Walk *w, const WalkLevel *l)
 {
-    WalkLevel l = {.fd = fd, .path = w->path.n, .text = w->text.n, .names = w->names_n, .next = w->names_n};
+    struct statfs fs;
+
+    return w->depth && w->levels[w->depth - 1].dev != l->dev && fstatfs(l->fd, &fs) == 0 &&
+           (fs.f_type == WALK_PROC || fs.f_type == WALK_SYS);
+}
+
+/* The folder becomes the last level, and its names are there; or errno. */
+static bool walk__enter(Walk *w, int fd, dev_t dev)
+{
+    WalkLevel l = {.fd = fd, .dev = dev, .path = w->path.n, .text = w->text.n, .names = w->names_n, .next = w->names_n};
     long      n, at;
-    int       sys = w->depth == LIMIT_SYNC_DEPTH ? ELOOP : w->path.n + 1 + WALK_NAME > LIMIT_SYNC_PATH ? ENAMETOOLONG : 0;
+    int       sys = w->depth == LIMIT_SYNC_DEPTH ? ELOOP : w->path.n + 1 + WALK_NAME > LIMIT_SYNC_PATH ? ENAMETOOLONG :
+                    walk__is_kernel(w, &l) ? EXDEV : 0;
 
     while (!sys && (n = syscall(SYS_getdents64, fd, w->dents, sizeof w->dents)) != 0) {
         for (at = 0; at < n && !sys; at += ((const WalkDent *)(const void *)(w->dents + at))->reclen)
@@ -176,7 +192,7 @@ static bool walk__give(Walk *w, int fd, const struct stat *st, WalkEntry *e)
     *e = (WalkEntry){.kind = S_ISDIR(st->st_mode) ? WALK_FOLDER : WALK_FILE, .path = buf_str(&w->path), .fd = -1,
                      .mode = st->st_mode & 0777};
     if (e->kind == WALK_FOLDER) {
-        if (walk__enter(w, fd))
+        if (walk__enter(w, fd, st->st_dev))
             return true;
         int sys = errno;
         close(fd);

@@ -37,7 +37,8 @@ typedef struct WalkEntry {
     bool     sparse;            /* it takes less room than its size */
     Str      target;            /* WALK_LINK */
     int      sys;               /* WALK_FAILED: errno; EOPNOTSUPP for a device, a FIFO, a socket; for a folder ELOOP:
-                                   too deep, ENAMETOOLONG: its path leaves no room for a name, EFBIG: too many names */
+                                   too deep, ENAMETOOLONG: its path leaves no room for a name, EFBIG: too many names, EXDEV: /proc or
+                                   /sys, met below a root */
 } WalkEntry;
 
 typedef struct Walk Walk;

@@ -242,6 +242,32 @@ static void walk_many_test(void **state)
     walk_close(w);
 }
 
+/* /proc is walked only by who asks for it. */
+static void walk_kernel_test(void **state)
+{
+    WalkRoot  roots[] = {{"/", STR(".")}, {"/proc/self/fd", STR("fd")}};
+    WalkEntry e;
+    Walk     *w = walk_open(roots, 1);
+    size_t    n = 0;
+
+    (void)state;
+    assert_true(walk_next(w, &e) && e.kind == WALK_FOLDER);
+    while (walk_next(w, &e) && e.kind != WALK_LEAVE) {
+        if (str_eq(e.path, STR("./proc"))) {
+            assert_true(e.kind == WALK_FAILED && e.sys == EXDEV);
+            n++;
+        } else if (e.kind == WALK_FOLDER) {
+            walk_skip(w);
+        }
+    }
+    assert_int_equal(n, 1);
+    walk_close(w);
+    w = walk_open(roots + 1, 1);
+    assert_true(walk_next(w, &e) && e.kind == WALK_FOLDER);
+    assert_true(walk_next(w, &e) && e.kind == WALK_LINK);
+    walk_close(w);
+}
+
 static void walk_name_test(void **state)
 {
     static const struct { const char *path, *name; } rows[] = {
@@ -303,6 +329,7 @@ static const struct CMUnitTest walk_tests[] = {
     cmocka_unit_test_setup_teardown(walk_unreadable_test, walk_test__begin, walk_test__end),
     cmocka_unit_test_setup_teardown(walk_limits_test, walk_test__begin, walk_test__end),
     cmocka_unit_test_setup_teardown(walk_many_test, walk_test__begin, walk_test__end),
+    cmocka_unit_test(walk_kernel_test),
     cmocka_unit_test(walk_name_test),
     cmocka_unit_test_setup_teardown(walk_expand_test, walk_test__begin, walk_test__end),
 };
