@@ -185,7 +185,7 @@ static const ArgOption commands__copy[] = {
     {'u', ARG_VALUE, false, "user", NULL, "USER", "read or write as this user of the sandbox: a name or a number"},
     {0, ARG_VALUE, false, "progress", NULL, "FORM", "auto, none, bar, or json: lines on standard error; auto is a bar on a "
      "terminal"},
-    COMMANDS_RECURSIVE("accepted; folders are copied whole in any case"),
+    COMMANDS_RECURSIVE('r', "accepted; folders are copied whole in any case"),
     {'R', ARG_FLAG, false, "recursive", NULL, NULL, "the same"},
 };
 
