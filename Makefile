@@ -298,7 +298,7 @@ nightly: check
 # runs the unit tests as the debug kind builds them, but against glibc.
 .PHONY: valgrind
 valgrind: need-cmocka need-valgrind
-	@$(MAKE) --no-print-directory KIND=debug CC_KIND='gcc -O1 -g' B=build-valgrind$(VARIANT) unit-program
+	@$(MAKE) --no-print-directory KIND=debug MUSL_debug= CC_KIND='gcc -O1 -g' B=build-valgrind$(VARIANT) unit-program
 	valgrind -q --error-exitcode=9 --leak-check=full build-valgrind$(VARIANT)/test
 
 # --- missing tools are said, never skipped -----------------------------------

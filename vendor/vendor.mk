@@ -5,11 +5,18 @@
 VSRC := vendor/src
 MBEDTLS_UNITS := psa_crypto psa_crypto_aead psa_crypto_cipher psa_crypto_ecp psa_crypto_hash psa_crypto_mac psa_crypto_pake psa_crypto_rsa psa_rest sha512 aesni aesce ssl_tls13_generic ssl_tls13_keys ssl x509 fast rest
 ZLIB_UNITS := adler32 crc32 inffast inflate inftrees zutil
+# What is ours in place of musl's, where that is what abx is linked with.
+MUSL_UNITS := start format sort
+MUSL_release := yes
+MUSL_debug := yes
 PACKED_UNITS := adler32 crc32 deflate trees zutil
 
 # What files of abx see of them.
 VENDOR_INC := -isystem $(B)/gen -isystem $(VSRC)/zlib
-VENDOR_OBJ := $(ZLIB_UNITS:%=$(B)/vendor/zlib/%.o) $(B)/vendor/start.o
+VENDOR_OBJ := $(ZLIB_UNITS:%=$(B)/vendor/zlib/%.o)
+ifneq ($(MUSL_$(KIND)),)
+VENDOR_OBJ += $(MUSL_UNITS:%=$(B)/vendor/%.o)
+endif
 VENDOR_LIB := $(B)/vendor/libvendor.a
 ifeq ($(TLS),none)
 VENDOR_GEN := $(VSRC)/.fetched-zlib
@@ -37,11 +44,10 @@ $(B)/vendor/libvendor.a: $(VENDOR_OBJ)
 	@rm -f $@ && $(VENDOR_AR) rcsD $@ $^
 VENDOR_AR := ar
 
-# Only what is linked with musl asks for it (-e abx_start).
-$(B)/vendor/start.o: vendor/start.c $(B)/vendor.flags
+$(MUSL_UNITS:%=$(B)/vendor/%.o): $(B)/vendor/%.o: vendor/%.c $(B)/vendor.flags
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(VCC) $(WARN) -c -o $@ $<
+	$(Q)$(VCC) $(WARN) -D_GNU_SOURCE -fno-builtin -c -o $@ $<
 
 # The generated units only include; what they include has not changed unless
 # .fetched has, and that rewrites them.

@@ -12,6 +12,7 @@
 #include "vectors_all.c"
 #include "vectors_test.c"
 
+#include "format_test.c"
 #include "num_test.c"
 #include "utf8_test.c"
 #include "base64_test.c"
@@ -107,6 +108,7 @@ int main(int argc, char **argv)
     TEST_RUN(num);
     TEST_RUN(utf8);
     TEST_RUN(base64);
+    TEST_RUN(format);
     TEST_RUN(sha1);
     TEST_RUN(sha256);
     TEST_RUN(time);
