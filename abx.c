@@ -185,6 +185,8 @@
 #include "api/errand.c"
 #include "api/hash.c"
 #include "api/watch.c"
+#include "api/copy_stream.c"
+#include "api/copy_plain.c"
 #include "api/copy.c"
 #include "api/entries.c"
 #include "api/processes.c"

@@ -94,13 +94,39 @@ void copy_moved(Copy *c, int64_t bytes)
 
 void copy_done(Copy *c, abx_copy_kind kind, Str path, int64_t size)
 {
+    if (kind == ABX_COPY_SAME)
+        c->moved += size;
     if (size >= 0) {
         c->out->files++;
         c->out->bytes += size;
     }
     if (size < 0 || str_has(path, '/'))
         c->out->tree = 1;
+    else
+        copy_lies(c, path);
     copy__tell(c, kind, path, NULL);
+}
+
+void copy_failed(Copy *c, Str path, const char *reason)
+{
+    c->out->failed++;
+    copy__tell(c, ABX_COPY_FAILED, path, reason);
+}
+
+const char *copy_reason(int sys)
+{
+    return sys == ESTALE ? "it was changed while it was read"
+           : sys == EOPNOTSUPP ? "it is neither a file, nor a folder, nor a link" : strerror(sys);
+}
+
+void copy_item(Copy *c, const Item *i, Str why)
+{
+    bool file = i->hashed || i->kind == ITEM_KEPT;
+
+    if (i->kind == ITEM_FAILED)
+        copy_failed(c, i->path, why.n ? why.p : copy_reason((int)i->number));
+    else if (i->kind == ITEM_DONE || i->kind == ITEM_KEPT)
+        copy_done(c, i->kind == ITEM_DONE ? ABX_COPY_DONE : ABX_COPY_SAME, i->path, file ? i->size : -1);
 }
 
 /* ---- paths ---- */
@@ -125,19 +151,27 @@ void copy_lies(Copy *c, Str path)
     snprintf(c->out->path, sizeof c->out->path, "%.*s", STR_ARG(path));
 }
 
-/* ---- one local file, sent ---- */
+bool copy_look(const abx_sandbox *b, Str path, Arena *a, FileInfo *info, bool *there, bool *folder, Err *err)
+{
+    Provider *p = b->session->provider;
+    FileList  list;
+    Err       no;
 
-typedef struct CopyLocal {
-    int         fd;
-    const char *name;
-    bool        folder;
-    int         mode;       /* -1: it is no ordinary file */
-    int64_t     size;       /* that it had when it was opened; -1: it did not say */
-    int64_t     n;          /* bytes that were read of it */
-    int         cancel_fd;
-    Copy       *c;          /* NULL: nobody listens */
-    Sha256      hash;
-} CopyLocal;
+    *folder = false;
+    *there = session_can(p, p->kind->file_stat != NULL, "files.stat", &no) &&
+             p->kind->file_stat(p, str_from(b->id), path, a, info, DEADLINE_NONE, &no);
+    if (!*there) {
+        if (no.code != E4001)
+            *err = no;
+        return no.code == E4001;
+    }
+    /* Only a listing follows a link. */
+    *folder = info->type == FILE_FOLDER || (info->type == FILE_LINK && p->kind->file_list &&
+                                           p->kind->file_list(p, str_from(b->id), path, a, &list, DEADLINE_NONE, &no));
+    return true;
+}
+
+/* ---- one local file, sent ---- */
 
 static bool copy__local_read(void *ctx, char *p, size_t cap, size_t *n, Err *err)
 {
@@ -166,6 +200,11 @@ static bool copy__local_read(void *ctx, char *p, size_t cap, size_t *n, Err *err
     return true;
 }
 
+Source copy_source(CopyLocal *f)
+{
+    return (Source){copy__local_read, f, f->size};
+}
+
 static bool copy__local_open(const char *local, const abx_sandbox *b, CopyLocal *f, Err *err)
 {
     struct stat st;
@@ -188,7 +227,7 @@ static bool copy__send(const abx_sandbox *b, CopyLocal *f, Str path, int64_t *si
 {
     Provider *p = b->session->provider;
 
-    return p->kind->file_write(p, str_from(b->id), path, f->mode, (Source){copy__local_read, f, f->size}, size, DEADLINE_NONE, err);
+    return p->kind->file_write(p, str_from(b->id), path, f->mode, copy_source(f), size, DEADLINE_NONE, err);
 }
 
 int64_t abx_upload(abx_sandbox *b, const char *local, const char *path, abx_error *e)
@@ -235,7 +274,7 @@ static bool copy__up_file(Copy *c, CopyLocal *f, Err *err)
         path = copy_join(&c->a, target, name);
         ok = copy__send(c->o->to, f, path, &size, err);
     }
-    if (!ok || (c->verify && !hash_compare(c->o->to, path, &f->hash, err)))
+    if (!ok || (c->verify && !hash_compare(c->o->to, path, &f->hash, true, err)))
         return false;
     copy_lies(c, path);
     copy_done(c, ABX_COPY_DONE, name, size);
@@ -328,7 +367,7 @@ static bool copy__down_file(Copy *c, Err *err)
         return false;
     bool ok = copy__get(b, str_from(c->roots[0].path), (Sink){copy__into_write, &t}, &size, err) &&
               copy__into_open(&t, true, err) &&
-              (!c->verify || hash_compare(b, str_from(c->roots[0].path), &t.hash, err));
+              (!c->verify || hash_compare(b, str_from(c->roots[0].path), &t.hash, true, err));
     if (!ok && t.open)
         fs_temp_abort(&t.temp);
     if (!ok || !fs_temp_commit(&t.temp, true, err))
@@ -340,9 +379,43 @@ static bool copy__down_file(Copy *c, Err *err)
 
 /* ---- which way ---- */
 
-static bool copy__many(Copy *c, Err *err)
+/* Of one file it is known by now how it is called there. */
+static void copy__where(Copy *c)
 {
-    return err_set(err, ERR_USAGE, E4000, "%s: one file is copied at a time, by the backend's own calls", c->o->paths[0]);
+    Str  target = str_from(c->o->target), name = arena_str(&c->a, str_from(c->out->path));
+    FileInfo info;
+    bool there, folder = !c->o->to && fs_type(target.p) == FS_FOLDER;
+    Err  none;
+
+    if (c->out->files != 1 || c->out->tree)
+        name = (Str){0};
+    else if (!c->o->to || copy_look(c->o->to, target, &c->a, &info, &there, &folder, &none))
+        name = folder ? copy_join(&c->a, target, name) : target;
+    copy_lies(c, name);
+}
+
+/* By the agent; without it as it goes. `f`: the one file that it is about. */
+static bool copy__many(Copy *c, CopyLocal *f, Err *err)
+{
+    const abx_copy_options *o = c->o;
+    const Provider *p = (o->to ? o->to : o->from)->session->provider;
+    Err             why;
+
+    c->verify = o->verify != 0;
+    CarryResult r = copy_stream(c, &why);
+    if (r == CARRY_FAILED || (r == CARRY_CANNOT && (o->resume || o->user)))
+        *err = why;
+    if (r == CARRY_DONE)
+        copy__where(c);
+    if (r != CARRY_CANNOT)
+        return r == CARRY_DONE;
+    if (o->resume || o->user)
+        return err_wrap(err, "%s", o->user ? "files of another user" : "going on with a copy");
+    if (p->kind->carrier && p->host.agent_path.n) {
+        Arena a = c->a;
+        p->host.notice(p->host.notice_ctx, arena_fmt(&a, "%s. The backend's own calls copy file by file", why.text));
+    }
+    return f ? copy__up_file(c, f, err) : copy_plain(c, err);
 }
 
 static bool copy__up(Copy *c, Err *err)
@@ -352,10 +425,10 @@ static bool copy__up(Copy *c, Err *err)
     CopyLocal f;
 
     if (o->path_count > 1)
-        return copy__many(c, err);
+        return copy__many(c, NULL, err);
     bool ok = copy__local_open(o->paths[0], o->to, &f, err);
     if (ok && (f.folder || o->resume || o->user || (kind->file_max && f.size > kind->file_max)))
-        ok = copy__many(c, err);
+        ok = copy__many(c, f.folder ? NULL : &f, err);
     else if (ok)
         ok = copy__up_file(c, &f, err);
     if (f.fd >= 0)
@@ -378,24 +451,23 @@ static bool copy__down(Copy *c, Err *err)
         c->several &= !folder;
         c->total_files = -1;
     }
-    return copy__many(c, err);
+    return copy__many(c, NULL, err);
 }
 
-/* The last part of a path. */
-static bool copy__name(Str path, Str *name, Err *err)
+bool copy_differ(Str *names, size_t n, Err *err)
 {
-    while (path.n && path.p[path.n - 1] == '/')
-        path.n--;
-    for (*name = path; str_find(path, '/') < path.n; *name = path)
-        str_skip(&path, str_find(path, '/') + 1);
-    return (name->n && !str_eq(*name, STR(".."))) || err_set(err, ERR_USAGE, E8002, "a path of a copy ends in no name");
+    if (n)
+        qsort(names, n, sizeof *names, str_by_bytes);
+    for (size_t i = 1; i < n; i++)
+        if (str_eq(names[i], names[i - 1]))
+            return err_set(err, ERR_USAGE, E8002, "two of the sources are called '%.*s'", STR_ARG(names[i]));
+    return true;
 }
 
-/* Two of one name would come to lie at one place. */
 static bool copy__names(Copy *c, Err *err)
 {
     const abx_copy_options *o = c->o;
-    CopyRoot *roots = arena_array(&c->a, o->path_count, sizeof *roots);
+    WalkRoot *roots = arena_array(&c->a, o->path_count, sizeof *roots);
     Str      *names = arena_array(&c->a, o->path_count, sizeof *names);
     size_t    n = 0;
 
@@ -403,7 +475,7 @@ static bool copy__names(Copy *c, Err *err)
     for (size_t i = 0; i < o->path_count; i++) {
         Str path = str_from(o->paths[i]);
         roots[i].path = o->paths[i];
-        if (!copy__name(path, &roots[i].name, err))
+        if (!walk_name(path, &roots[i].name, err))
             return false;
         if (o->from && copy_is_pattern(path))
             c->several = true;
@@ -411,12 +483,7 @@ static bool copy__names(Copy *c, Err *err)
             names[n++] = roots[i].name;
     }
     c->roots = roots;
-    if (n)
-        qsort(names, n, sizeof *names, str_by_bytes);
-    for (size_t i = 1; i < n; i++)
-        if (str_eq(names[i], names[i - 1]))
-            return err_set(err, ERR_USAGE, E8002, "two of the sources are called '%.*s'", STR_ARG(names[i]));
-    return true;
+    return copy_differ(names, n, err);
 }
 
 static bool copy__run(Copy *c, Err *err)
@@ -427,7 +494,7 @@ static bool copy__run(Copy *c, Err *err)
         return err_set(err, ERR_USAGE, E8002, "a copy needs a sandbox, a source and a target");
     if (!copy__names(c, err))
         return false;
-    return !o->from ? copy__up(c, err) : !o->to ? copy__down(c, err) : copy__many(c, err);
+    return !o->from ? copy__up(c, err) : !o->to ? copy__down(c, err) : copy__many(c, NULL, err);
 }
 
 int abx_copy(const abx_copy_options *options, abx_copied *out, abx_error *e)

@@ -64,14 +64,14 @@ static bool hash__take(void *ctx, Str bytes, Err *err)
     return true;
 }
 
-bool hash_file(const abx_sandbox *b, Str path, unsigned char sha256[static SHA256_SIZE], Err *err)
+bool hash_file(const abx_sandbox *b, Str path, bool agent, unsigned char sha256[static SHA256_SIZE], Err *err)
 {
     Provider *p = b->session->provider;
     Sha256    hash = sha256_make();
     int64_t   size;
     ABX_UNSET Err       why;
 
-    CarryResult r = hash__by_agent(b, path, sha256, &why);
+    CarryResult r = agent ? hash__by_agent(b, path, sha256, &why) : CARRY_CANNOT;
     if (r == CARRY_FAILED)
         *err = why;
     if (r != CARRY_CANNOT)
@@ -82,12 +82,12 @@ bool hash_file(const abx_sandbox *b, Str path, unsigned char sha256[static SHA25
     return true;
 }
 
-bool hash_compare(const abx_sandbox *b, Str path, Sha256 *hash, Err *err)
+bool hash_compare(const abx_sandbox *b, Str path, Sha256 *hash, bool agent, Err *err)
 {
     unsigned char there[SHA256_SIZE], here[SHA256_SIZE];
 
     sha256_end(hash, here);
-    if (!hash_file(b, path, there, err))
+    if (!hash_file(b, path, agent, there, err))
         return err_wrap(err, "cannot compare");
     return memcmp(there, here, SHA256_SIZE) == 0 ||
            err_set(err, ERR_INPUT, E8020, "what lies at %.*s in the sandbox has another SHA-256 than what was copied", STR_ARG(path));
@@ -98,7 +98,7 @@ int abx_hash_file(abx_sandbox *b, const char *path, char hex[65], abx_error *e)
     unsigned char sha256[SHA256_SIZE];
     ABX_UNSET Err           err;
 
-    if (!hash_file(b, str_from(path), sha256, &err))
+    if (!hash_file(b, str_from(path), true, sha256, &err))
         return error_give(e, &err);
     hex_write((Str){(char *)sha256, SHA256_SIZE}, hex);
     hex[64] = '\0';

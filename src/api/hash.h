@@ -6,9 +6,10 @@
 #include "api/session.h"
 #include "base/sha256.h"
 
-ABX_FN bool hash_file(const abx_sandbox *b, Str path, unsigned char sha256[static SHA256_SIZE], Err *err);
+ABX_FN bool hash_file(const abx_sandbox *b, Str path, bool agent, unsigned char sha256[static SHA256_SIZE],
+                      Err *err);
 
 /* Is it this one? E8020. The hash is used up. */
-ABX_FN bool hash_compare(const abx_sandbox *b, Str path, Sha256 *hash, Err *err);
+ABX_FN bool hash_compare(const abx_sandbox *b, Str path, Sha256 *hash, bool agent, Err *err);
 
 #endif

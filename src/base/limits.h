@@ -215,6 +215,10 @@
 #define LIMIT_LIST_FOLDERS  ((size_t)64 << 20)  /* paths of folders that are still to be looked into: a million of them */
 #define LIMIT_LIST_NAME     1024                /* bytes of one name: those of Linux have 255, and U+FFFD is three for one */
 
+/* Copying between here and a sandbox (api/) */
+#define LIMIT_COPY_DUE      ((size_t)16 << 20)  /* names of what is on its way: a MiB of entries, 512 bytes each at least */
+#define LIMIT_COPY_HAD      ((size_t)256 << 20) /* what a target has, as lines: a million files */
+
 /* Showing plugins */
 #define LIMIT_CONSENT       ((size_t)1 << 20)   /* one row of what a person is asked; a manifest has 256 KiB */
 
