@@ -289,7 +289,7 @@ static bool transfer__get(Execd *x, Str at, Str path, Sink to, int64_t *size, Ar
     if (!execd_open(x, &call, a, &in, err)) {
         if (err->code == E4001)
             return err_set(err, ERR_NOT_FOUND, E4001, "there is no file %.*s in the sandbox", STR_ARG(path));
-        if (err->status == 500 && strstr(err->text, "seeker can't seek"))
+        if (err->status == 500 && (strstr(err->text, "seeker can't seek") || strstr(err->text, "is a directory")))
             return entry_is_folder(path, err);
         return err_wrap(err, "%.*s", STR_ARG(path));
     }
