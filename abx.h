@@ -455,7 +455,8 @@ typedef enum abx_copy_kind {
 
 typedef struct abx_copy_event {
     abx_copy_kind kind;
-    const char   *path;             /* of the entry, where it is copied to, or from when it could not be read; good until the function returns */
+    const char   *path;             /* of the entry: its source's last part, and what is below it; "" for PROGRESS. As is
+                                       `reason`, cleaned, and good until the function returns */
     const char   *reason;           /* ABX_COPY_FAILED: what is wrong, in one line */
     int64_t       bytes, total;     /* so many of file content have moved, of so many; total -1: not known */
     int64_t       files, total_files;
@@ -482,14 +483,16 @@ typedef struct abx_copied {
 } abx_copied;
 
 /* Copies by the rules of `cp -R` (a table is in `abx help copying`): a file, a
- * folder with all that is in it, or "DIR/.", what is in a folder. Every file is
- * there whole or not at all; links stay links and are never followed below a
- * path that was named. A single file goes by the backend's own calls, a tree by
- * the carried agent as one stream, and without it file by file. 0 when something
+ * folder with all that is in it, or "DIR/.", what is in a folder. A pattern counts
+ * as several sources, however many it matches. Every file is there whole or not
+ * at all; links stay links and are never followed below a path that was named. A
+ * single file goes by the backend's own calls, a tree by the carried agent as one
+ * stream, and without it file by file: then links are not copied. 0 when something
  * was copied, or there was nothing to copy: out->failed says how many were not.
  * -1: nothing more could be done; what is whole by then stays. E4001: no such
- * path. E4000: a target of another kind, a full disk. E8004: what only the agent
- * can do. E8020: what came from the sandbox was none of what an agent sends. */
+ * path. E4000: a target of another kind, a full disk. E8002: two sources of one
+ * name. E8004: what only the agent can do. E8020: what came from the sandbox, or
+ * what it says that it has, was none of what an agent sends. */
 ABX_API int abx_copy(const abx_copy_options *options, abx_copied *out, abx_error *e);
 
 /* The SHA-256 of a file in the sandbox, in hex; read there by the agent, or all of it here. */

@@ -402,7 +402,7 @@ static bool copy__many(Copy *c, CopyLocal *f, Err *err)
     Err             why;
 
     c->verify = o->verify != 0;
-    CarryResult r = copy_stream(c, &why);
+    CarryResult r = copy_stream_all(c, &why);
     if (r == CARRY_FAILED || (r == CARRY_CANNOT && (o->resume || o->user)))
         *err = why;
     if (r == CARRY_DONE)
@@ -415,7 +415,7 @@ static bool copy__many(Copy *c, CopyLocal *f, Err *err)
         Arena a = c->a;
         p->host.notice(p->host.notice_ctx, arena_fmt(&a, "%s. The backend's own calls copy file by file", why.text));
     }
-    return f ? copy__up_file(c, f, err) : copy_plain(c, err);
+    return f ? copy__up_file(c, f, err) : copy_plain_all(c, err);
 }
 
 static bool copy__up(Copy *c, Err *err)

@@ -56,7 +56,7 @@ ABX_FN bool copy_look(const abx_sandbox *b, Str path, Arena *a, FileInfo *info, 
 ABX_FN void copy_lies(Copy *c, Str path);
 
 /* The other ways, for all that is to be copied. CARRY_CANNOT: nothing was done, and *err (E8004) says why. */
-ABX_FN CarryResult copy_stream(Copy *c, Err *err);
-ABX_FN bool        copy_plain(Copy *c, Err *err);
+ABX_FN CarryResult copy_stream_all(Copy *c, Err *err);
+ABX_FN bool        copy_plain_all(Copy *c, Err *err);
 
 #endif

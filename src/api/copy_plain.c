@@ -529,7 +529,7 @@ static bool copy_plain__run(CopyPlain *s, CopyPlainRoots *r, Err *err)
     return ok;
 }
 
-bool copy_plain(Copy *c, Err *err)
+bool copy_plain_all(Copy *c, Err *err)
 {
     CopyPlain     *s = mem_new(sizeof *s);
     CopyPlainRoots r = {0};

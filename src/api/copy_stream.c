@@ -444,7 +444,7 @@ static bool copy_stream__run(CopyStream *s, Err *err)
     }
 }
 
-CarryResult copy_stream(Copy *c, Err *err)
+CarryResult copy_stream_all(Copy *c, Err *err)
 {
     CopyStream *s = mem_new(sizeof *s);
 

@@ -28,7 +28,7 @@ ABX_FN bool  have_find(const Have *h, ItemKind kind, Str path, Item *i) ABX_CHEC
  * hashes all of it. `partials`: those of interrupted copies, as ITEM_PART of the
  * file they belong to, and not as themselves. Nothing there: ITEM_END alone. What
  * cannot be read is left out. False: the sink's error. */
-ABX_SET bool have_list(const char *target, Str name, bool partials, Sink to, Err *err) ABX_CHECK;
+ABX_FN bool have_list(const char *target, Str name, bool partials, Sink to, Err *err) ABX_CHECK;
 
 /* `size` bytes from the beginning of fd, or what there is of them, into a hash; -1: all.
  * False: errno. */

@@ -73,11 +73,11 @@ typedef struct ItemReader {
     size_t given;
 } ItemReader;
 
-ABX_SET ItemReader item_reader(void);
-ABX_SET void item_reader_free(ItemReader *r);
+ABX_FN ItemReader item_reader(void);
+ABX_FN void item_reader_free(ItemReader *r);
 
 /* STEP_DONE: *i is the next line. STEP_MORE: *in is used up. STEP_ERR: ERR_INPUT
  * E8020, a line of another form, or longer than a path can be. */
-ABX_SET Step item_next(ItemReader *r, Str *in, Item *i, Err *err) ABX_CHECK;
+ABX_FN Step item_next(ItemReader *r, Str *in, Item *i, Err *err) ABX_CHECK;
 
 #endif

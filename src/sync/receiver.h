@@ -58,23 +58,23 @@ typedef struct ReceiverRequest {
 
 typedef struct Receiver Receiver;
 
-ABX_SET Receiver *receiver_open(const ReceiverRequest *rq);
-ABX_SET void      receiver_close(Receiver *r);               /* NULL is fine */
+ABX_FN Receiver *receiver_open(const ReceiverRequest *rq);
+ABX_FN void      receiver_close(Receiver *r);               /* NULL is fine */
 
 /* Bytes of a stream, cut anywhere. */
-ABX_SET bool receiver_feed(Receiver *r, Str bytes, Err *err) ABX_CHECK;
+ABX_FN bool receiver_feed(Receiver *r, Str bytes, Err *err) ABX_CHECK;
 /* No more come, in either way: closes folders and gives ITEM_END. False: ERR_INPUT E8020, a stream that was cut. */
-ABX_SET bool receiver_end(Receiver *r, Err *err) ABX_CHECK;
+ABX_FN bool receiver_end(Receiver *r, Err *err) ABX_CHECK;
 
 /* Entry by entry, in the stream's order; paths as in the stream. What was refused
  * alone (ITEM_FAILED) is true; false ends the copy. */
-ABX_SET bool receiver_folder(Receiver *r, Str path, unsigned mode, Err *err) ABX_CHECK;
+ABX_FN bool receiver_folder(Receiver *r, Str path, unsigned mode, Err *err) ABX_CHECK;
 ABX_SET bool receiver_link(Receiver *r, Str path, Str target, Err *err) ABX_CHECK;
-ABX_SET bool receiver_file(Receiver *r, Str path, unsigned mode, int64_t size, Err *err) ABX_CHECK;    /* size -1: not known */
-ABX_SET bool receiver_bytes(Receiver *r, Str bytes, Err *err) ABX_CHECK;
+ABX_FN bool receiver_file(Receiver *r, Str path, unsigned mode, int64_t size, Err *err) ABX_CHECK;    /* size -1: not known */
+ABX_FN bool receiver_bytes(Receiver *r, Str bytes, Err *err) ABX_CHECK;
 /* The file's content is there. `hash` NULL: nobody knows it. A wrong size or hash is ITEM_FAILED, EIO. */
-ABX_SET bool receiver_whole(Receiver *r, const unsigned char hash[SHA256_SIZE], Err *err) ABX_CHECK;
+ABX_FN bool receiver_whole(Receiver *r, const unsigned char hash[SHA256_SIZE], Err *err) ABX_CHECK;
 /* It could not be read where it comes from; also in place of an entry. */
-ABX_SET bool receiver_failed(Receiver *r, Str path, int sys, Err *err) ABX_CHECK;
+ABX_FN bool receiver_failed(Receiver *r, Str path, int sys, Err *err) ABX_CHECK;
 
 #endif

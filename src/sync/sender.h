@@ -37,10 +37,10 @@ typedef struct SenderRequest {
 
 typedef struct Sender Sender;
 
-ABX_SET Sender *sender_open(const SenderRequest *rq);
+ABX_FN Sender *sender_open(const SenderRequest *rq);
 /* Up to cap bytes (at least 512) into p; *n 0: the end. Local files are read, nothing
  * waits. False: ERR_LIMIT, a name or a link that no archive can hold. */
-ABX_SET bool sender_read(Sender *s, char *p, size_t cap, size_t *n, Err *err) ABX_CHECK;
-ABX_SET void sender_close(Sender *s);                        /* NULL is fine */
+ABX_FN bool sender_read(Sender *s, char *p, size_t cap, size_t *n, Err *err) ABX_CHECK;
+ABX_FN void sender_close(Sender *s);                        /* NULL is fine */
 
 #endif

@@ -45,7 +45,7 @@ typedef struct Walk Walk;
 
 ABX_FN Walk *walk_open(const WalkRoot *roots, size_t n);
 ABX_FN bool  walk_next(Walk *w, WalkEntry *e) ABX_CHECK;   /* false: that was all */
-ABX_SET void  walk_skip(Walk *w);                            /* do not go into the folder that came last: no WALK_LEAVE either */
+ABX_FN void  walk_skip(Walk *w);                            /* do not go into the folder that came last: no WALK_LEAVE either */
 ABX_FN void  walk_unopened(Walk *w);                        /* files come without a descriptor: for who only counts */
 ABX_FN void  walk_close(Walk *w);                           /* NULL is fine */
 
@@ -54,7 +54,7 @@ ABX_FN int64_t walk_changed(const struct stat *st);         /* as in an entry */
 
 /* The last part of a path, as the name of a root: of "a/b/" it is "b", of "a/."
  * and "/" it is ".". False: E8002, there is none ("..", "", "a/.."). */
-ABX_SET bool walk_name(Str path, Str *name, Err *err) ABX_CHECK;
+ABX_FN bool walk_name(Str path, Str *name, Err *err) ABX_CHECK;
 
 /* Paths for a pattern (data/glob: `*`, `?`, `[…]`, `\x`), relative ones from
  * the working directory, in byte order. A path that is there as it stands is

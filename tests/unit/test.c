@@ -79,6 +79,7 @@
 #include "talk_test.c"
 #include "carried_test.c"
 #include "jobs_test.c"
+#include "copy_test.c"
 #include "entry_test.c"
 #include "serve_test.c"
 #include "epp_script.c"
@@ -173,6 +174,7 @@ int main(int argc, char **argv)
     TEST_RUN(talk);
     TEST_RUN(carried);
     TEST_RUN(jobs);
+    TEST_RUN(copy);
     TEST_RUN(entry);
     TEST_RUN(serve);
     TEST_RUN(epp);
