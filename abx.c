@@ -139,6 +139,7 @@
 #include "agent/door.c"
 #include "agent/helper.c"
 #include "agent/outlet.c"
+#include "agent/copier.c"
 #include "agent/watcher.c"
 #include "agent/agent.c"
 /* host: what surrounds a provider */

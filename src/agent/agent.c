@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 
+#include "agent/copier.h"
 #include "agent/daemon.h"
 #include "agent/helper.h"
 #include "agent/init.h"
@@ -20,6 +21,9 @@ static const AgentPart agent__parts[] = {
     {"listen", NULL, helper_listen},
     {"pipe", NULL, helper_pipe},
     {"lines", NULL, helper_lines},
+    {"tar-in", NULL, copier_in},
+    {"tar-out", NULL, copier_out},
+    {"hash", NULL, copier_hash},
     {"watch", NULL, watcher_main},
 };
 

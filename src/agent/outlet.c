@@ -1,6 +1,7 @@
 #include "agent/outlet.h"
 
-#include "base/limits.h"
+#include "base/str.h"
+#include "data/clean.h"
 #include "os/nowait.h"
 #include "os/poll.h"
 
@@ -74,9 +75,11 @@ bool outlet_lines(void *ctx, Str lines, Err *err)
 
 int outlet_fail(const Err *err)
 {
-    char name[6];
+    Arena a = arena_make(OUTLET_LINES);
+    char  name[6];
 
     code_name(err->code, name);
-    fprintf(stderr, "%s %s\n", name, err->text);
+    fprintf(stderr, "%s %s\n", name, clean_message(str_from(err->text), NULL, 0, &a).p);
+    arena_free(&a);
     return 1;
 }

@@ -30,7 +30,7 @@ ABX_FN void outlet_item(void *ctx, const Item *i);
 ABX_FN bool outlet_flush(Outlet *o, Err *err) ABX_CHECK;
 
 /* Lines that are made already: for a Sink. */
-ABX_SET bool outlet_lines(void *ctx, Str lines, Err *err) ABX_CHECK;
+ABX_FN bool outlet_lines(void *ctx, Str lines, Err *err) ABX_CHECK;
 
 /* At once. False: ERR_CANCELLED, or ERR_SYSTEM: nobody reads. */
 ABX_FN bool outlet_write(const Outlet *o, Str bytes, Err *err) ABX_CHECK;

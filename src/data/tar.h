@@ -43,7 +43,7 @@ typedef struct TarEvent {
 } TarEvent;
 
 ABX_FN TarReader *tar_open(void);
-ABX_SET TarReader *tar_open_copy(void);              /* with TAR_RECORD */
+ABX_FN TarReader *tar_open_copy(void);              /* with TAR_RECORD */
 ABX_FN void tar_close(TarReader *r);                /* NULL is fine */
 
 /* STEP_DONE: *ev is what came next. STEP_MORE: *in is used up. STEP_ERR:

@@ -60,6 +60,6 @@ ABX_FN bool walk_name(Str path, Str *name, Err *err) ABX_CHECK;
  * the working directory, in byte order. A path that is there as it stands is
  * itself; so is one without signs. A `*` matches no first dot. False: E4001,
  * nothing matches; E4003, more than LIMIT_SYNC_ROOTS. */
-ABX_SET bool walk_expand(Str pattern, Arena *a, const char ***paths, size_t *n, Err *err) ABX_CHECK;
+ABX_FN bool walk_expand(Str pattern, Arena *a, const char ***paths, size_t *n, Err *err) ABX_CHECK;
 
 #endif
