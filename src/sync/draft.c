@@ -67,7 +67,10 @@ static int draft__claim(const Draft *d, struct stat *st)
         return -1;
     if (flock(d->fd, LOCK_EX | LOCK_NB) == 0)
         return 0;
-    return errno == EWOULDBLOCK ? EBUSY : -1;
+    if (errno == EWOULDBLOCK)
+        return EBUSY;
+    (void)unlinkat(d->folder, d->name, 0);      /* no locks here: nobody will find it again */
+    return -1;
 }
 
 /* -1: there can be none under this name. */

@@ -89,7 +89,7 @@ static void receiver_put_line(Buf *to, Str line)
         n = 0;
     if (*verb.p == 'd' && word.n)
         m = strtoul(text, NULL, 8);
-    if (*verb.p == 'f')
+    if (*verb.p == 'f' || *verb.p == 'c')
         m = mode.n ? strtoul(mode.p, NULL, 8) : 0644;
     switch (*verb.p) {
     case 'd': assert_true(tar_put(to, &(TarHead){.type = TAR_FOLDER, .name = path, .mode = (unsigned)m}, &err)); break;
@@ -737,6 +737,566 @@ static void receiver_truncated_test(void **state)
     mem_free(res);
 }
 
+/* ---- as somebody who may not do everything ---- */
+
+typedef struct ReceiverChild {
+    const char     *script, *target, *options;
+    int             call, sys;          /* this system call fails so; 0: none does */
+    int             flags;              /* only with these flags in its third argument */
+    bool            nobody;
+    ReceiverResult *res;
+} ReceiverChild;
+
+/* One system call of this process fails from now on. */
+static void receiver_fail_call(int call, int sys, int flags)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),                      /* its number */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 16 + 2 * 8),             /* its third argument */
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (unsigned)flags, 0, flags ? 1 : 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)sys),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog all = {.len = COUNT_OF(code), .filter = code};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) != 0)
+        _exit(7);
+}
+
+static void receiver_child(void *ctx)
+{
+    ReceiverChild *c = ctx;
+    Buf            stream = receiver_stream(c->script);
+
+    if (c->nobody && geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+        _exit(8);
+    if (c->call)
+        receiver_fail_call(c->call, c->sys, c->flags);
+    receiver_run(buf_str(&stream), SIZE_MAX, c->target, c->options, c->res);
+    buf_free(&stream);
+}
+
+static void receiver_nobody_test(void **state)
+{
+    static const ReceiverCase cases[] = {
+        {"a target that cannot be written", "chmod 555 .", "T", "", "f a 1\ne -", 0, 0, "failed a EACCES\nend 0 0\n", ""},
+        {"a folder that is to be made there", "chmod 555 .", "T", "", "d a\nf a/x 1\nF a/y 5\nk a/z\ne -", 0, 0, "failed a EACCES\nend 0 0\n", ""},
+        {"the target itself", "mkdir -m 555 T", "T", "", "d .\nf ./x 1\ne -", 0, 0, "failed . EACCES\nend 0 0\n", "d T 555\n"},
+        {"in it", "mkdir -m 555 T", "T", "", "d a\nf a/x 1\ne -", 0, 0, "failed a EACCES\nend 0 0\n", "d T 555\n"},
+        {"in it, several", "mkdir -m 555 T", "T", "s", "d a\nf a/x 1\nf b 1\nl c x\ne -", 0, 0,
+         "failed a EACCES\nfailed b EACCES\nfailed c EACCES\nend 0 0\n", "d T 555\n"},
+        {"no folders above it", "mkdir -m 555 p", "p/q/T", "", "f a 1\ne -", E4002, EACCES, "", "d p 555\n"},
+        {"nor to be seen", "mkdir -m 0 p", "p/T", "", "f a 1\ne -", E4002, EACCES, "", NULL},
+        {"a folder that is there", "mkdir -p T/a/b/c T/a/d; chmod 555 T/a/b", "T", "",
+         "d a\nf a/1 1\nd a/b 777\nf a/b/1 1\nd a/b/c\nf a/b/c/1 1\nl a/b/l x\nd a/d\nf a/d/1 1\nf a/e 1\ne -", 0, 0,
+         "done a\ndone a/1\nfailed a/b EACCES\ndone a/d\ndone a/d/1\ndone a/e\nend 3 3\n",
+         "d T 755\nd T/a 755\nf T/a/1 644 1\nd T/a/b 555\nd T/a/b/c 755\nd T/a/d 755\nf T/a/d/1 644 1\nf T/a/e 644 1\n"},
+        {"one that cannot be entered", "mkdir -p T/a/b; chmod 666 T/a/b", "T", "", "d a\nd a/b\nf a/b/1 1\nf a/e 1\ne -", 0, 0,
+         "done a\nfailed a/b EACCES\ndone a/e\nend 1 1\n", NULL},
+        {"one that cannot be listed", "mkdir -p T/a; chmod 333 T/a", "T", "", "d a\nf a/1 1\nl a/2 x\nd a/3\nf a/3/x 1\ne -", 0, 0,
+         "done a\ndone a/1\ndone a/2\ndone a/3\ndone a/3/x\nend 2 2\n", NULL},
+        {"folders of the sender's without any mode", "mkdir T", "T", "", "d a 0\nf a/1 1\nd a/b 0\nf a/b/1 1 0\nd a/c 555\nf a/c/1 1\ne -", 0, 0,
+         "done a\ndone a/1\ndone a/b\ndone a/b/1\ndone a/c\ndone a/c/1\nend 3 3\n", NULL},
+        {"a file that cannot be written is replaced", "mkdir T; echo old > T/a; chmod 0 T/a", "T", "", "f a 1\ne -", 0, 0, NULL,
+         "d T 755\nf T/a 644 1\n"},
+    };
+    ReceiverResult *res = receiver_shared();
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const ReceiverCase *c = &cases[i];
+        ReceiverChild       child = {.script = c->script, .target = c->target, .options = c->options, .nobody = true, .res = res};
+        assert_true(mkdir("w", 0755) == 0 && chdir("w") == 0);
+        receiver_setup(c->before);
+        receiver_setup("if [ $(id -u) = 0 ]; then chown -R 65534:65534 .; fi");
+        receiver_apart(receiver_child, &child);
+        if (res->ok ? c->code != E0000 : res->err.code != c->code || res->err.sys != c->sys)
+            fail_msg("%s: %s E%d %d %s", c->what, res->ok ? "ok" : "failed", res->err.code, res->err.sys, res->err.text);
+        if (c->log && strcmp(res->log, c->log) != 0)
+            fail_msg("%s: %s", c->what, res->log);
+        receiver_setup("chmod -R u+rwX . || true");
+        assert_null(strstr(receiver_tree("."), ".abx-"));
+        assert_int_equal(chdir(".."), 0);
+        folder_remove(AT_FDCWD, "w");
+    }
+    munmap(res, sizeof *res);
+}
+
+/* ---- when the system cannot ---- */
+
+static void receiver_fault_test(void **state)
+{
+    static const char script[] = "d a\nf a/1 one\nl a/2 to\nd a/3 700\nf a/3/x two\nS -\nf a/4 three\ne -";
+    static const char none[] = "done a\nfailed a/1 %s\ndone a/2\ndone a/3\nfailed a/3/x %s\nfailed a/4 %s\nend 0 0\n",
+                      all[] = "done a\ndone a/1\ndone a/2\ndone a/3\ndone a/3/x\ndone a/4\nend 3 11\n",
+                      tree[] = "d a 755\nf a/1 644 one\nl a/2 -> to\nd a/3 700\nf a/3/x 644 two\nf a/4 644 three\n",
+                      without[] = "d a 1700\nf a/1 600 one\nl a/2 -> to\nd a/3 1700\nf a/3/x 600 two\nf a/4 600 three\n";
+    static const struct { const char *what; int call, sys, flags; const char *options, *log; } cases[] = {
+        /* a log: it goes on; none: it ends */
+        {"write: full", SYS_pwrite64, ENOSPC, 0, "", NULL}, {"write: quota", SYS_pwrite64, EDQUOT, 0, "", NULL},
+        {"write: full", SYS_pwrite64, ENOSPC, 0, "r", NULL}, {"write: full", SYS_pwrite64, ENOSPC, 0, "l", NULL},
+        {"write: disk", SYS_pwrite64, EIO, 0, "", none}, {"write: too big", SYS_pwrite64, EFBIG, 0, "", none},
+        {"create: full", SYS_openat, ENOSPC, O_CREAT, "", NULL}, {"create: full", SYS_openat, EDQUOT, O_CREAT, "r", NULL},
+        {"create: descriptors", SYS_openat, EMFILE, O_CREAT, "", NULL}, {"create: memory", SYS_openat, ENOMEM, O_CREAT, "", NULL},
+        {"create: denied", SYS_openat, EACCES, O_CREAT, "", none}, {"create: read-only", SYS_openat, EROFS, O_CREAT, "r", none},
+        {"folder: full", SYS_mkdirat, ENOSPC, 0, "", NULL}, {"folder: quota", SYS_mkdirat, EDQUOT, 0, "", NULL},
+        {"folder: denied", SYS_mkdirat, EPERM, 0, "", "failed a EPERM\nend 0 0\n"},
+        {"link: full", SYS_symlinkat, ENOSPC, 0, "", NULL},
+        {"link: not here", SYS_symlinkat, EPERM, 0, "", "done a\ndone a/1\nfailed a/2 EPERM\ndone a/3\ndone a/3/x\ndone a/4\nend 3 11\n"},
+        {"rename: full", SYS_renameat, ENOSPC, 0, "", NULL}, {"rename: sticky", SYS_renameat, EPERM, 0, "", none},
+        {"rename: mounted", SYS_renameat, EBUSY, 0, "r", none},
+        {"mode: none here", SYS_fchmod, EPERM, 0, "", all},
+        {"mode: disk", SYS_fchmod, EIO, 0, "",
+         "done a\nfailed a/1 EIO\ndone a/2\ndone a/3\nfailed a/3/x EIO\nfailed a/3 EIO\nfailed a/4 EIO\nfailed a EIO\nend 0 0\n"},
+        {"fsync: full", SYS_fsync, ENOSPC, 0, "l", NULL}, {"fsync: disk", SYS_fsync, EIO, 0, "l", none},
+        {"close: quota", SYS_close, EDQUOT, 0, "", NULL}, {"close: quota", SYS_close, EDQUOT, 0, "r", NULL},
+        {"close: interrupted", SYS_close, EINTR, 0, "", all},
+        {"size: full", SYS_ftruncate, ENOSPC, 0, "", NULL},
+        {"lock: none here", SYS_flock, ENOLCK, 0, "r", all},
+    };
+    ReceiverResult *res = receiver_shared();
+    char            want[1000];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        ReceiverChild child = {.script = script, .target = "w/", .options = cases[i].options, .call = cases[i].call,
+                               .sys = cases[i].sys, .flags = cases[i].flags, .res = res};
+        const char   *name = receiver_sys((uint32_t)cases[i].sys);
+        assert_int_equal(mkdir("w", 0755), 0);
+        receiver_apart(receiver_child, &child);
+        if (res->ok != !!cases[i].log || (!res->ok && (res->err.code != E4000 || res->err.kind != ERR_SYSTEM || res->err.sys != cases[i].sys)))
+            fail_msg("%s: %d %d %s", cases[i].what, res->ok, res->err.sys, res->err.text);
+        snprintf(want, sizeof want, cases[i].log == none ? none : "%.0s%.0s%.0s", name, name, name);
+        if (cases[i].log && strcmp(res->log, cases[i].log == none ? want : cases[i].log) != 0)
+            fail_msg("%s: %s", cases[i].what, res->log);
+        bool modes = cases[i].call != SYS_fchmod || cases[i].sys != EPERM;
+        if (!receiver_within(receiver_tree("w"), modes ? tree : without))
+            fail_msg("%s: %s", cases[i].what, receiver_tree("w"));
+        folder_remove(AT_FDCWD, "w");
+    }
+    munmap(res, sizeof *res);
+}
+
+/* A disk of 64 KiB and 12 names; where none can be mounted, the system says what such a one would. */
+static void receiver_full_child(void *ctx)
+{
+    ReceiverChild *c = ctx;
+    char           name[16], *text = calloc(1, 40001);
+    Buf            to = buf_make(4 << 20);
+    bool           large = c->sys;
+
+    memset(text, 'x', 40000);
+    receiver_put_folder(&to, STR("a"));
+    for (int i = 10; i < 30; i++) {
+        snprintf(name, sizeof name, "a/%d", i);
+        receiver_put_file(&to, str_from(name), 0644, str_from(large ? text : "x"));
+        receiver_put_record(&to, ITEM_HASH, str_from(name), 0, large ? 40000 : 1, large ? text : "x");
+    }
+    receiver_put_line(&to, STR("e -"));
+    if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
+        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("none", "w", "tmpfs", 0, "size=64k,nr_inodes=12") != 0)
+        receiver_fail_call(large ? SYS_pwrite64 : SYS_openat, ENOSPC, large ? 0 : O_CREAT);
+    receiver_run(buf_str(&to), SIZE_MAX, "w", c->options, c->res);
+    const char *tree = receiver_tree("w"), *part = strstr(tree, ".abx-");
+    if ((part && (!c->options[0] || !strstr(part, ".part"))) || strlen(tree) > 2000)
+        _exit(9);
+    free(text);
+    buf_free(&to);
+}
+
+static void receiver_full_test(void **state)
+{
+    ReceiverResult *res = receiver_shared();
+
+    (void)state;
+    assert_int_equal(mkdir("w", 0755), 0);
+    for (int large = 0; large < 2; large++)
+        for (int resume = 0; resume < 2; resume++) {
+            ReceiverChild child = {.sys = large, .options = resume ? "r" : "", .res = res};
+            receiver_apart(receiver_full_child, &child);
+            assert_true(!res->ok && res->err.code == E4000 && res->err.kind == ERR_SYSTEM && res->err.sys == ENOSPC);
+            assert_null(strstr(res->log, "end"));
+        }
+    munmap(res, sizeof *res);
+}
+
+/* ---- going on ---- */
+
+/* Where the partial file of T/a/x lies, for commands too. */
+static const char *receiver_part(void)
+{
+    static char path[64];
+
+    strcpy(path, "T/a/");
+    draft_part_name(STR("x"), path + 4);
+    assert_int_equal(setenv("P", path, 1), 0);
+    return path;
+}
+
+/* The first n bytes of a stream; then the sender is gone. */
+static void receiver_begin(const char *script, size_t n, const char *options, ReceiverResult *res)
+{
+    Buf             stream = receiver_stream(script);
+    ReceiverRequest rq = receiver_rq("T/", options, res);
+    Receiver       *r = receiver_open(&rq);
+
+    res->ok = receiver_feed(r, str_from_to(buf_str(&stream), 0, n), &res->err);
+    receiver_close(r);
+    buf_free(&stream);
+}
+
+static void receiver_resume_test(void **state)
+{
+    ReceiverResult *res = mem_new(sizeof *res);
+    const char     *part = receiver_part(), *rest = strrchr(part, '/') + 1;
+    char            want[300];
+
+    (void)state;
+    for (int how = 0; how < 4; how++) {
+        receiver_begin("d a 711\nf a/x abcdefgh", 1024 + 5, "r", res);
+        snprintf(want, sizeof want, "d T 755\nd T/a 1700\nf T/a/%s 600 abcde\n", rest);
+        assert_string_equal(receiver_tree("."), want);
+        static const struct { const char *script, *log, *tree; } cases[] = {
+            {"d a 711\nB a/x 5\nS -\nc a/x fgh\nh a/x abcdefgh\nf a/y y\ne -", "done a\ndone a/x\ndone a/y\nend 2 4\n", "f a/x 644 abcdefgh\n"},
+            {"d a 711\nB a/x 3\nc a/x XYZ\nh a/x abcXYZ\nf a/y y\ne -", "done a\ndone a/x\ndone a/y\nend 2 4\n", "f a/x 644 abcXYZ\n"},
+            {"d a 711\nB a/x 5\nc a/x XYZ\nh a/x abcdeXYz\nf a/y y\ne -", "done a\nfailed a/x EIO\ndone a/y\nend 1 1\n", ""},
+            {"d a 711\nf a/x XYZ\nf a/y y\ne -", "done a\ndone a/x\ndone a/y\nend 2 4\n", "f a/x 644 XYZ\n"},
+        };
+        receiver_script(cases[how].script, "T/", "r", res);
+        assert_true(res->ok);
+        assert_string_equal(res->log, cases[how].log);
+        snprintf(want, sizeof want, "d a 711\n%sf a/y 644 y\n", cases[how].tree);
+        assert_string_equal(receiver_tree("T"), want);
+        folder_remove(AT_FDCWD, "T");
+    }
+    /* More was promised than is there: what is there stays. */
+    receiver_begin("d a\nf a/x abcdefgh", 1024 + 5, "r", res);
+    receiver_script("d a\nB a/x 6\nc a/x gh\nh a/x abcdefgh\ne -", "T/", "r", res);
+    assert_string_equal(res->log, "done a\nfailed a/x EIO\nend 0 0\n");
+    assert_true(fs_holds(part, "abcde"));
+    /* Who does not go on does not touch it, and has a name of his own. */
+    receiver_begin("d a\nf a/x ABCDEFGH", 1024 + 5, "", res);
+    receiver_script("d a\nf a/x 1\ne -", "T/", "", res);
+    assert_true(fs_holds(part, "abcde") && fs_holds("T/a/x", "1"));
+    /* Of no bytes none is kept; of one that is not what it should be, either. */
+    folder_remove(AT_FDCWD, "T");
+    receiver_begin("d a\nf a/x abcdefgh", 1024, "r", res);
+    assert_int_equal(access(part, F_OK), -1);
+    receiver_script("d a\nc a/x abc\nF a/x 5\ne -", "T/", "r", res);
+    assert_int_equal(access(part, F_OK), -1);
+    receiver_begin("d a\nf a/x abcdefgh", 1024 + 5, "", res);
+    assert_string_equal(receiver_tree("T"), "d a 755\n");
+    mem_free(res);
+}
+
+/* What somebody else put where a partial file would be. */
+static void receiver_planted_test(void **state)
+{
+    static const struct { const char *before; bool used; } cases[] = {
+        {"ln -s ../../victim $P", false}, {"ln -s nowhere $P", false}, {"mkdir $P", false}, {"mkfifo $P", false},
+        {"ln victim $P", false}, {"echo longer than what comes > $P; chmod 644 $P", true}, {"echo x > $P; chmod 0 $P", true},
+        {"echo x > $P; [ $(id -u) != 0 ] || chown 65534 $P", false},
+    };
+    ReceiverResult *res = mem_new(sizeof *res);
+    const char     *part = receiver_part();
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        receiver_setup("mkdir -p T/a; printf old > victim");
+        receiver_setup(cases[i].before);
+        receiver_script("d a\nf a/x new\ne -", "T/", "r", res);
+        assert_true(res->ok);
+        assert_string_equal(res->log, "done a\ndone a/x\nend 1 3\n");
+        assert_true(fs_holds("T/a/x", "new") && fs_holds("victim", "old"));
+        struct stat st;
+        if (geteuid() == 0)
+            assert_int_equal(lstat(part, &st), cases[i].used ? -1 : 0);
+        /* What is said to be in it is not believed. */
+        folder_remove(AT_FDCWD, "T");
+        receiver_setup("mkdir -p T/a; printf new > victim");
+        if (!cases[i].used) {
+            receiver_setup(cases[i].before);
+            receiver_script("d a\nB a/x 1\nc a/x ew\nh a/x new\ne -", "T/", "r", res);
+            if (geteuid() == 0)
+                assert_string_equal(res->log, "done a\nfailed a/x EIO\nend 0 0\n");
+            assert_true(fs_holds("victim", "new"));
+        }
+        folder_remove(AT_FDCWD, "T");
+        folder_remove(AT_FDCWD, "victim");
+    }
+    mem_free(res);
+}
+
+static void receiver_busy_test(void **state)
+{
+    ReceiverResult *res = mem_new(sizeof *res);
+    const char     *part = receiver_part();
+
+    (void)state;
+    receiver_setup("mkdir -p T/a; printf theirs > $P; chmod 600 $P");
+    int fd = open(part, O_RDWR);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    receiver_script("d a\nf a/x new\nf a/y y\ne -", "T/", "r", res);
+    assert_true(res->ok);
+    assert_string_equal(res->log, "done a\nfailed a/x EBUSY\ndone a/y\nend 1 1\n");
+    assert_true(fs_holds(part, "theirs"));
+    receiver_script("d a\nf a/x new\nf a/y y\ne -", "T/", "", res);     /* with a name of its own it can */
+    assert_string_equal(res->log, "done a\ndone a/x\ndone a/y\nend 2 4\n");
+    close(fd);
+    receiver_script("d a\nf a/x newer\ne -", "T/", "r", res);
+    assert_string_equal(receiver_tree("T"), "d a 755\nf a/x 644 newer\nf a/y 644 y\n");
+    mem_free(res);
+}
+
+/* Two at once, piece by piece, into one target. */
+static void receiver_two_test(void **state)
+{
+    static const char *const scripts[] = {"d a\nf a/x 11111111111111111111\nf a/y y\nd a/z\nf a/z/1 1\ne -",
+                                          "d a\nf a/x 22222222222222222222\nf a/y yy\nd a/z\nf a/z/2 2\ne -"};
+
+    (void)state;
+    for (size_t piece = 7; piece < 3000; piece = piece * 3 + 1)
+        for (int resume = 0; resume < 2; resume++) {
+            ReceiverResult *res[2];
+            Receiver       *r[2];
+            Buf             streams[2];
+            Str             in[2];
+            Err             err;
+            bool            failed = false;
+            for (int i = 0; i < 2; i++) {
+                res[i] = mem_new(sizeof *res[i]);
+                ReceiverRequest rq = receiver_rq("T/", resume ? "r" : "", res[i]);
+                r[i] = receiver_open(&rq);
+                streams[i] = receiver_stream(scripts[i]);
+                in[i] = buf_str(&streams[i]);
+            }
+            while (in[0].n || in[1].n)
+                for (int i = 0; i < 2; i++) {
+                    Str part = str_from_to(in[i], 0, piece < in[i].n ? piece : in[i].n);
+                    assert_true(receiver_feed(r[i], part, &err));
+                    str_skip(&in[i], part.n);
+                }
+            for (int i = 0; i < 2; i++) {
+                assert_true(receiver_end(r[i], &err));
+                failed |= strstr(res[i]->log, "EBUSY") != NULL;
+                receiver_close(r[i]);
+                buf_free(&streams[i]);
+                mem_free(res[i]);
+            }
+            assert_true(resume || !failed);
+            const char *tree = receiver_tree("T");
+            assert_null(strstr(tree, ".abx-"));
+            assert_true(strstr(tree, " 11111111111111111111\n") || strstr(tree, " 22222222222222222222\n"));
+            assert_true(strstr(tree, "d a/z 755\nf a/z/1 644 1\nf a/z/2 644 2\n") && strstr(tree, "d a 755\n"));
+            folder_remove(AT_FDCWD, "T");
+        }
+}
+
+/* ---- holes ---- */
+
+static void receiver_sparse_test(void **state)
+{
+    enum { SIZE = 1 << 20 };
+    char  *text = mem_new(SIZE + 1);
+    Item   i = {.kind = ITEM_HASH, .hashed = true, .size = SIZE, .path = STR("a")};
+    Sha256 h = sha256_make();
+    char   words[ITEM_WORDS];
+    Err    err;
+    ReceiverResult *res = mem_new(sizeof *res);
+
+    (void)state;
+    memset(text + 100000, 'x', 5);
+    memset(text + 5 * DRAFT_HOLE, 'y', DRAFT_HOLE);
+    text[9 * DRAFT_HOLE - 1] = text[10 * DRAFT_HOLE] = 'z';
+    sha256_add(&h, (Str){text, SIZE});
+    sha256_end(&h, i.sha256);
+    for (int sparse = 0; sparse < 2; sparse++)
+        for (size_t piece = sparse ? 1000 : SIZE_MAX; piece; piece = piece == 1000 ? 65536 : piece == 65536 ? 1 << 22 : 0) {
+            Buf to = buf_make(4 << 20), back = buf_make(2 << 20);
+            struct stat st;
+            if (sparse)
+                receiver_put_line(&to, STR("S -"));
+            receiver_put_file(&to, STR("a"), 0644, (Str){text, SIZE});
+            assert_true(tar_put(&to, &(TarHead){.type = TAR_RECORD, .name = i.path, .target = item_words(&i, words)}, &err));
+            receiver_put_line(&to, STR("e -"));
+            receiver_run(buf_str(&to), piece, "T", "", res);
+            assert_true(res->ok && strcmp(res->log, "done a\nend 1 1048576\n") == 0);
+            assert_true(stat("T", &st) == 0 && fs_read("T", &back, &err) && back.n == SIZE && memcmp(back.p, text, SIZE) == 0);
+            if (sparse)
+                assert_in_range(st.st_blocks * 512, 1, 64 << 10);
+            else
+                assert_true(st.st_blocks * 512 >= SIZE);
+            buf_free(&to);
+            buf_free(&back);
+        }
+    mem_free(text);
+    mem_free(res);
+}
+
+/* ---- entry by entry ---- */
+
+static void receiver_by_entry_test(void **state)
+{
+    unsigned char   hash[SHA256_SIZE] = {1};
+    ReceiverResult *res = mem_new(sizeof *res);
+    ReceiverRequest rq = receiver_rq("T", "", res);
+    Receiver       *r = receiver_open(&rq);
+    Err             err;
+
+    (void)state;
+    assert_true(receiver_folder(r, STR("a"), 0750, &err));
+    assert_true(receiver_file(r, STR("a/1"), 0604, 3, &err) && receiver_bytes(r, STR("o"), &err) && receiver_bytes(r, STR("ne"), &err));
+    assert_true(receiver_whole(r, NULL, &err));
+    assert_true(receiver_file(r, STR("a/2"), 0644, -1, &err) && receiver_bytes(r, STR("some"), &err) && receiver_whole(r, NULL, &err));
+    assert_true(receiver_file(r, STR("a/3"), 0644, 3, &err) && receiver_bytes(r, STR("some"), &err) && receiver_whole(r, NULL, &err));
+    assert_true(receiver_file(r, STR("a/4"), 0644, 5, &err) && receiver_bytes(r, STR("some"), &err) && receiver_whole(r, NULL, &err));
+    assert_true(receiver_file(r, STR("a/5"), 0644, 4, &err) && receiver_bytes(r, STR("some"), &err) && receiver_whole(r, hash, &err));
+    assert_true(receiver_file(r, STR("a/6"), 0644, 4, &err) && receiver_bytes(r, STR("so"), &err) && receiver_failed(r, STR("a/6"), EPERM, &err));
+    assert_true(receiver_file(r, STR("a/7"), 0644, 0, &err) && receiver_whole(r, NULL, &err));
+    assert_true(receiver_failed(r, STR("a/8"), EACCES, &err) && receiver_link(r, STR("a/9"), STR("to"), &err));
+    assert_true(receiver_folder(r, STR("a/b"), 0700, &err) && receiver_failed(r, STR("a/b"), EACCES, &err));
+    assert_true(receiver_end(r, &err) && !receiver_folder(r, STR("a/c"), 0700, &err) && err.code == E8020);
+    receiver_close(r);
+    assert_string_equal(res->log, "done a\ndone a/1\ndone a/2\nfailed a/3 EIO\nfailed a/4 EIO\nfailed a/5 EIO\nfailed a/6 EPERM\ndone a/7\n"
+                                  "failed a/8 EACCES\ndone a/9\ndone a/b\nfailed a/b EACCES\nend 3 7\n");
+    assert_int_equal(res->moved, 3 + 4 + 4 + 4 + 4 + 2);
+    assert_string_equal(receiver_tree("."), "d T 750\nf T/1 604 one\nf T/2 644 some\nf T/7 644 \nl T/9 -> to\nd T/b 700\n");
+    receiver_close(NULL);
+
+    /* Nobody listens, and the end comes too soon, each time. */
+    rq = (ReceiverRequest){.target = "U"};
+    for (int i = 0; i < 5; i++) {
+        r = receiver_open(&rq);
+        bool ok = (i < 1 || receiver_folder(r, STR("a"), 0700, &err)) && (i < 2 || receiver_file(r, STR("a/x"), 0600, 5, &err)) &&
+                  (i < 3 || receiver_bytes(r, STR("12345"), &err));
+        assert_true(ok);
+        if (i == 4)
+            assert_true(!receiver_file(r, STR("a/y"), 0600, 1, &err) && err.code == E8020);
+        else if (i != 1)
+            assert_true(!receiver_end(r, &err) && err.code == E8020);
+        if (i != 1)
+            assert_false(receiver_end(r, &err));
+        receiver_close(r);
+        assert_true(i == 0 || !strstr(receiver_tree("U"), "f "));
+    }
+    mem_free(res);
+}
+
+static bool receiver_asked(void *ctx, Str name)
+{
+    return str_eq(name, str_from(ctx));
+}
+
+static void receiver_root_test(void **state)
+{
+    ReceiverRequest rq = {.target = ".", .root = receiver_asked, .ctx = (void *)"asked"};
+    Err             err;
+
+    (void)state;
+    Receiver *r = receiver_open(&rq);
+    assert_true(receiver_folder(r, STR("asked"), 0700, &err) && receiver_folder(r, STR("asked/other"), 0700, &err) && receiver_end(r, &err));
+    receiver_close(r);
+    r = receiver_open(&rq);
+    assert_true(!receiver_file(r, STR(".bashrc"), 0700, 1, &err) && err.code == E8020 && strstr(err.text, ".bashrc"));
+    receiver_close(r);
+    assert_string_equal(receiver_tree("."), "d asked 700\nd asked/other 700\n");
+}
+
+/* ---- from a sender ---- */
+
+static uint64_t receiver_dice(uint64_t *seed, uint64_t n)
+{
+    *seed = *seed * 6364136223846793005 + 1442695040888963407;
+    return (*seed >> 33) % n;
+}
+
+/* Files, folders and links with names of any bytes. */
+static void receiver_grow(int at, int depth, uint64_t *seed)
+{
+    static const size_t sizes[] = {0, 1, 511, 512, 513, 4095, 4096, 4097, 65535, 65536, 65537, 300000};
+    char                name[256], *text = mem_new(300000);
+
+    for (uint64_t i = receiver_dice(seed, 8); i > 0; i--) {
+        size_t n = 1 + receiver_dice(seed, receiver_dice(seed, 8) ? 6 : 255);
+        for (size_t k = 0; k < n; k++)
+            do
+                name[k] = (char)(receiver_dice(seed, 3) ? ' ' + receiver_dice(seed, 95) : 1 + receiver_dice(seed, 255));
+            while (name[k] == '/');
+        name[n] = 0;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            continue;
+        unsigned mode = 0400 | (unsigned)receiver_dice(seed, 512);
+        switch (receiver_dice(seed, 4)) {
+        case 0:
+            if (depth < 6 && mkdirat(at, name, 0700) == 0) {
+                int fd = folder_open(at, name);
+                receiver_grow(fd, depth + 1, seed);
+                assert_int_equal(fchmod(fd, mode | 0500), 0);
+                close(fd);
+            }
+            break;
+        case 1:
+            (void)!symlinkat(receiver_dice(seed, 2) ? "../x/\xff y" : "/etc", at, name);
+            break;
+        default: {
+            int fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+            n = sizes[receiver_dice(seed, COUNT_OF(sizes))];
+            memset(text, receiver_dice(seed, 2) ? 'a' : 0, n);
+            if (n)
+                text[receiver_dice(seed, n)] = 'b';
+            if (fd >= 0)
+                assert_true(pwrite(fd, text, n, receiver_dice(seed, 4) ? 0 : 100000) == (ssize_t)n && fchmod(fd, mode) == 0);
+            close(fd);
+        }
+        }
+    }
+    mem_free(text);
+}
+
+static void receiver_round_test(void **state)
+{
+    ReceiverResult *res = mem_new(sizeof *res);
+    char           *p = mem_new(200000), *tree = mem_new(4 << 20);
+    WalkRoot        roots[] = {{"one", STR("one")}, {"two", STR(".")}};
+
+    (void)state;
+    umask(0);
+    for (uint64_t round = 0; round < 12; round++) {
+        uint64_t        seed = round;
+        ReceiverRequest rq = receiver_rq("T/", "s", res);
+        size_t          n;
+        Err             err;
+        assert_true(mkdir("one", 0755) == 0 && mkdir("two", 0755) == 0);
+        int fds[] = {folder_open(AT_FDCWD, "one"), folder_open(AT_FDCWD, "two")};
+        receiver_grow(fds[0], 0, &seed);
+        receiver_grow(fds[1], 0, &seed);
+        close(fds[0]);
+        close(fds[1]);
+        Sender   *s = sender_open(&(SenderRequest){.roots = roots, .count = 2, .total = round % 2});
+        Receiver *r = receiver_open(&rq);
+        do {
+            assert_true(sender_read(s, p, 512 + receiver_dice(&seed, 150000), &n, &err));
+            size_t cut = receiver_dice(&seed, n + 1);
+            if (!receiver_feed(r, (Str){p, cut}, &err) || !receiver_feed(r, (Str){p + cut, n - cut}, &err))
+                fail_msg("%s", err.text);
+        } while (n);
+        assert_true(receiver_end(r, &err));
+        receiver_close(r);
+        sender_close(s);
+        assert_null(strstr(res->log, "failed"));
+        strcpy(tree, receiver_tree("one"));
+        assert_int_equal(system("mv T/one got && diff -r --no-dereference one got && diff -r --no-dereference two T"), 0);
+        assert_string_equal(receiver_tree("got"), tree);
+        strcpy(tree, receiver_tree("two"));
+        assert_string_equal(receiver_tree("T"), tree);
+        receiver_setup("chmod -R u+rwx one two got T; rm -r one two got T");
+    }
+    mem_free(res);
+    mem_free(p);
+    mem_free(tree);
+}
+
 static int receiver_enter(void **state)
 {
     char dir[] = "/dev/shm/abx-receiver-XXXXXX", other[] = "/tmp/abx-receiver-XXXXXX";
@@ -764,4 +1324,8 @@ static const struct CMUnitTest receiver_tests[] = {
     RECEIVER_TEST(receiver_target_test), RECEIVER_TEST(receiver_hostile_test), RECEIVER_TEST(receiver_there_test),
     RECEIVER_TEST(receiver_names_test), RECEIVER_TEST(receiver_long_link_test), RECEIVER_TEST(receiver_deep_test),
     RECEIVER_TEST(receiver_cut_test), RECEIVER_TEST(receiver_truncated_test),
+    RECEIVER_TEST(receiver_nobody_test), RECEIVER_TEST(receiver_fault_test), RECEIVER_TEST(receiver_full_test),
+    RECEIVER_TEST(receiver_resume_test), RECEIVER_TEST(receiver_planted_test), RECEIVER_TEST(receiver_busy_test),
+    RECEIVER_TEST(receiver_two_test), RECEIVER_TEST(receiver_sparse_test), RECEIVER_TEST(receiver_by_entry_test),
+    RECEIVER_TEST(receiver_root_test), RECEIVER_TEST(receiver_round_test),
 };
