@@ -155,7 +155,7 @@ bool copy_look(const abx_sandbox *b, Str path, Arena *a, FileInfo *info, bool *t
 {
     Provider *p = b->session->provider;
     FileList  list;
-    Err       no;
+    ABX_UNSET Err no;
 
     *folder = false;
     *there = session_can(p, p->kind->file_stat != NULL, "files.stat", &no) &&
@@ -385,7 +385,7 @@ static void copy__where(Copy *c)
     Str  target = str_from(c->o->target), name = arena_str(&c->a, str_from(c->out->path));
     FileInfo info;
     bool there, folder = !c->o->to && fs_type(target.p) == FS_FOLDER;
-    Err  none;
+    ABX_UNSET Err none;
 
     if (c->out->files != 1 || c->out->tree)
         name = (Str){0};
@@ -399,7 +399,7 @@ static bool copy__many(Copy *c, CopyLocal *f, Err *err)
 {
     const abx_copy_options *o = c->o;
     const Provider *p = (o->to ? o->to : o->from)->session->provider;
-    Err             why;
+    ABX_UNSET Err why;
 
     c->verify = o->verify != 0;
     CarryResult r = copy_stream_all(c, &why);

@@ -91,7 +91,7 @@ static bool copy_plain__make(CopyPlain *s, Str path, int mode, bool *made, Err *
 
     s->modes[s->depth] = -1;
     /* One that is there stays with its mode. */
-    if (p->kind->file_chmod && mode >= 0 && mode != COPY_PLAIN_FOLDER && copy_look(c->o->to, at, &a, &info, &there, &folder, err) &&
+    if (p->kind->exec && mode >= 0 && mode != COPY_PLAIN_FOLDER && copy_look(c->o->to, at, &a, &info, &there, &folder, err) &&
         !there)
         s->modes[s->depth] = mode;
     *made = p->kind->folder_make(p, str_from(c->o->to->id), at, DEADLINE_NONE, err);
@@ -106,15 +106,18 @@ static bool copy_plain__make(CopyPlain *s, Str path, int mode, bool *made, Err *
 
 static bool copy_plain__left(CopyPlain *s, Str path, Err *err)
 {
-    Provider *p = s->c->o->to->session->provider;
     Arena     a = s->c->a;
+    char      mode[16];
+    ABX_UNSET abx_error e;
 
-    if (s->modes[s->depth] < 0 ||
-        p->kind->file_chmod(p, str_from(s->c->o->to->id), copy_plain__at(s, path, &a), s->modes[s->depth], DEADLINE_NONE, err))
+    if (s->modes[s->depth] < 0)
         return true;
-    if (!copy_plain__alone(err))
-        return false;
-    copy_failed(s->c, path, err->text);
+    snprintf(mode, sizeof mode, "%04o", (unsigned)s->modes[s->depth]);
+    if (abx_chmod(s->c->o->to, arena_cstr(&a, copy_plain__at(s, path, &a)), mode, 0, &e) == 0)
+        return true;
+    if (e.kind == ABX_CANCELLED)
+        return err_set(err, ERR_CANCELLED, E0000, "%s", e.message);
+    copy_failed(s->c, path, e.message);
     return true;
 }
 
