@@ -324,7 +324,7 @@ static const EppCase epp_cases[] = {
     {"leaves a child behind", "h\nf\n<\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "w", "g", "sb-1:running", 1, 0},
     {"ignores all that asks it to end", "h\nt\n<\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "z", "g", "sb-1:running", 1, 0},
     {"closes its output", "h\n<\nc 1\nz", "g", "!(E8021 the plugin of provider demo closed its output and went on running)", 1, 9000},
-    {"closes its input", "h\nc 0\nz", "g", "!(E8021 the plugin of provider demo closed its input)", 1, 0},
+    {"closes its input", "h\n<\nc 0\n" EPP_TEST_ANSWER(EPP_TEST_RECORD) "z", "gg", "sb-1:running;!(E8021 the plugin of provider demo closed its input)", 1, 0},
     {"kill after it died", "h\n<\n>garbage\nw", "gk", "!(E8020 *", 1, 0},
     {"another protocol", "<\n>{\"id\":1,\"result\":{\"protocol\":\"epp/2\"}}\nw", "g", "!(E8013 *", 0, 0},
     {"another contract", "<\n>{\"id\":1,\"result\":{\"protocol\":\"epp/1\",\"operation_contract_version\":true}}\nw", "g", "!(E8013 *", 0, 0},
