@@ -7,7 +7,7 @@ import re
 import signal
 import socket
 
-import pytest
+from program import Abx
 
 # Answers with the digest of all it was sent, when that has ended.
 SERVICE = """
@@ -41,17 +41,18 @@ def answers(port, questions):
         assert got.decode() == hashlib.sha256(question).hexdigest()
 
 
-@pytest.mark.parametrize("image", ["debian"])
-def test_forward(box):
-    service = box.abx.start("exec", box.id, "python3", "-u", "-c", SERVICE)
+def test_forward(daemon, route, servers, shared, tmp_path):
+    abx, sandbox = Abx(tmp_path, servers[daemon], route), shared(daemon, "debian")
+    servers[daemon].wait(sandbox)
+    service = abx.start("exec", sandbox, "--", "python3", "-u", "-c", SERVICE)
     port = int(service.stdout.readline())
-    killed, local = opened(box.abx, box.id, port)
+    killed, local = opened(abx, sandbox, port)
     answers(local, [b"first"])
     held = socket.create_connection(("127.0.0.1", local))
     killed.kill()
     killed.communicate(timeout=10)
     held.close()
-    child, local = opened(box.abx, box.id, port)
+    child, local = opened(abx, sandbox, port)
     answers(local, [os.urandom(10_000) for _ in range(100)])
     answers(local, [os.urandom(5_000_000), b"", b"x"])
     child.send_signal(signal.SIGINT)
