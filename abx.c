@@ -58,6 +58,7 @@
 #include "sync/order.c"
 #include "sync/target.c"
 #include "sync/draft.c"
+#include "sync/nest.c"
 #include "sync/receiver.c"
 /* net: one connection and what flows over it */
 #include "net/url.c"

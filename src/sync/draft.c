@@ -105,7 +105,7 @@ static int draft__begin_at(Draft *d, int64_t from)
 
     if (!have_sum(d->fd, from, &d->sum, &got))
         return errno;
-    d->at = d->flushing = from;
+    d->at = d->flushing = got;
     return got != from ? EIO : ftruncate(d->fd, from) == 0 ? 0 : errno;
 }
 

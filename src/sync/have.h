@@ -25,8 +25,8 @@ ABX_FN bool  have_find(const Have *h, ItemKind kind, Str path, Item *i) ABX_CHEC
 /* Lists, as lines to the sink and to ITEM_END, all files that a copy of a root
  * `name` to `target` would find: at target/name where the target is a folder and
  * name is not ".", else at the target; their paths begin with `name`. Reads and
- * hashes all of it. `partials`: those of interrupted copies, as ITEM_PART of the
- * file they belong to, and not as themselves. Nothing there: ITEM_END alone. What
+ * hashes all of it. `partials`: those of interrupted copies, as ITEM_PART with a
+ * path of their own, by which have_find() knows their file, and not as ITEM_HAVE. Nothing there: ITEM_END alone. What
  * cannot be read is left out. False: the sink's error. */
 ABX_FN bool have_list(const char *target, Str name, bool partials, Sink to, Err *err) ABX_CHECK;
 

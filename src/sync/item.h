@@ -43,7 +43,7 @@ typedef enum ItemKind {
                            were kept, nor what is before `from` */
     /* the receiver, and the agent, as lines */
     ITEM_HAVE,          /* a file that is there, its size and hash */
-    ITEM_PART,          /* of that file, so much lies in a partial one, with this hash */
+    ITEM_PART,          /* a partial file (sync/draft.h) that is there, by its own path, its size and hash */
     ITEM_DONE,          /* written whole, size and hash; a folder or a link: size 0, no hash */
     ITEM_CREATED, ITEM_CHANGED, ITEM_REMOVED,   /* watching; a move is REMOVED and CREATED */
     ITEM_LOST,          /* watching: more happened than could be told; look again */

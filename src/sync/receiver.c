@@ -6,25 +6,15 @@
 #include "data/clean.h"
 #include "data/tar.h"
 #include "sync/draft.h"
+#include "sync/nest.h"
 #include "sync/order.h"
 #include "sync/target.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    RECEIVER_SHOWN = 4096,      /* what clean_path() takes */
-    RECEIVER_MAKING = 01700,    /* of a new folder, until it has its own mode: so is an interrupted copy's known again */
-};
-
-typedef struct ReceiverFolder {
-    int      fd;
-    bool     fresh;             /* made by us: it gets `mode` */
-    unsigned mode;
-} ReceiverFolder;
+enum { RECEIVER_SHOWN = 4096 };     /* what clean_path() takes */
 
 typedef enum ReceiverState {
     RECEIVER_ENTRY,             /* the next entry is to come */
@@ -38,8 +28,7 @@ struct Receiver {
     ReceiverState   state;
     Order           order;
     Target          target;     /* once the first root came */
-    ReceiverFolder  open[LIMIT_SYNC_DEPTH];
-    size_t          depth;      /* so many are open; the last one's path has as many parts */
+    Nest            open;       /* the path of the innermost one has as many parts */
     size_t          passed;     /* parts of a folder that cannot be entered: what is in it is passed over; 0: none */
     TarReader      *tar;        /* NULL: no stream came */
     bool            began;      /* the stream's total, or anything behind it, came */
@@ -123,7 +112,7 @@ static Str receiver__inmost(const Receiver *r)
 {
     Str path = buf_str(&r->order.last), rest = path, part;
 
-    for (size_t i = 0; i < r->depth; i++)
+    for (size_t i = 0; i < r->open.n; i++)
         (void)str_cut(&rest, '/', &part);
     return (Str){path.p, rest.p ? path.n - rest.n - 1 : path.n};
 }
@@ -133,12 +122,11 @@ static bool receiver__leave(Receiver *r, size_t depth, Err *err)
 {
     bool ok = true;
 
-    for (; r->depth && r->depth >= depth; r->depth--) {
-        const ReceiverFolder *f = &r->open[r->depth - 1];
-        int sys = f->fresh ? draft_mode(f->fd, f->mode) : 0;
+    while (r->open.n && r->open.n >= depth) {
+        Str path = receiver__inmost(r);
+        int sys = nest_leave(&r->open);
         if (sys && ok)
-            ok = receiver__failed(r, receiver__inmost(r), sys, err);
-        close(f->fd);
+            ok = receiver__failed(r, path, sys, err);
     }
     return ok;
 }
@@ -173,7 +161,7 @@ static bool receiver__place(Receiver *r, Str path, bool folder, ReceiverPlace *p
     if (!folder && str_eq(path, STR(".")))
         return order_refuse(err, path, "it is no folder");
     if (p->depth > 1) {
-        p->folder = r->open[p->depth - 2].fd;
+        p->folder = r->open.v[p->depth - 2].fd;
     } else {
         if (r->target.fd < 0 && !target_open(r->rq.target, receiver__kind(r, path, folder), &r->target, err))
             return false;
@@ -189,59 +177,17 @@ static bool receiver__place(Receiver *r, Str path, bool folder, ReceiverPlace *p
     return true;
 }
 
-/* What is there instead of a folder, as an errno. */
-static int receiver__instead(const Receiver *r, int at, int sys)
-{
-    struct stat st;
-
-    return sys == ENOTDIR && fstatat(at, r->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) ? ELOOP : sys;
-}
-
-/* One that is there: it must be a folder in which things can be made. */
-static int receiver__there(const Receiver *r, int at, ReceiverFolder *f)
-{
-    struct stat st;
-
-    f->fd = openat(at, r->name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (f->fd < 0)
-        return receiver__instead(r, at, errno);
-    if (faccessat(f->fd, ".", W_OK | X_OK, 0) != 0)
-        return errno;
-    if (fstat(f->fd, &st) != 0)
-        return errno;
-    if ((st.st_mode & 07777) != RECEIVER_MAKING || st.st_uid != geteuid())
-        return 0;
-    close(f->fd);
-    f->fresh = true;
-    f->fd = openat(at, r->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return f->fd < 0 ? errno : 0;
-}
-
-static int receiver__enter(const Receiver *r, int at, ReceiverFolder *f)
-{
-    if (mkdirat(at, r->name, RECEIVER_MAKING) != 0)
-        return errno == EEXIST ? receiver__there(r, at, f) : errno;
-    f->fresh = true;
-    f->fd = openat(at, r->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return f->fd < 0 ? errno : 0;
-}
-
 bool receiver_folder(Receiver *r, Str path, unsigned mode, Err *err)
 {
-    ReceiverFolder f = {.fd = -1, .mode = mode};
-    ReceiverPlace  p;
+    ReceiverPlace p;
 
     if (!receiver__place(r, path, true, &p, err))
         return receiver__settle(r, false);
     if (p.passed)
         return true;
-    int sys = p.sys ? p.sys : r->depth == LIMIT_SYNC_DEPTH ? ELOOP : receiver__enter(r, p.folder, &f);
-    if (!sys) {
-        r->open[r->depth++] = f;
+    int sys = p.sys ? p.sys : nest_enter(&r->open, p.folder, r->name, mode);
+    if (!sys)
         return receiver__done(r, path);
-    }
-    if (f.fd >= 0)
-        close(f.fd);
     r->passed = p.depth;
     return receiver__settle(r, receiver__failed(r, path, sys, err));
 }
@@ -519,13 +465,7 @@ void receiver_close(Receiver *r)
     if (!r)
         return;
     draft_drop(&r->draft, r->rq.resume);
-    for (; r->depth; r->depth--) {
-        const ReceiverFolder *f = &r->open[r->depth - 1];
-        /* With `resume` the next copy finds it as it is, and goes on. */
-        if (f->fresh && !r->rq.resume)
-            (void)draft_mode(f->fd, f->mode | 0700);
-        close(f->fd);
-    }
+    nest_abandon(&r->open, r->rq.resume);
     target_close(&r->target);
     tar_close(r->tar);
     order_free(&r->order);

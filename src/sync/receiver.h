@@ -20,18 +20,21 @@
  *     "." (DIR/.)       into T           refused           into T             into T
  *     several           T/NAME each      refused           refused, E4001     T/NAME each
  *
- * T itself may be a link, and is followed; below it nothing is. Missing folders
- * above T are made. A file goes to a name that nobody knows, in its own folder,
- * until its size and its hash are right, and is renamed. What is there already: a
- * file is replaced by a file or a link, a link by either; a folder stays with its
- * mode, and never becomes something else, nor does anything become a folder:
- * that is ITEM_FAILED (EISDIR, ENOTDIR, ELOOP for a link in place of a folder), and the rest goes on. So
- * is a name that the file system does not take. A full disk or quota ends the
- * copy (ERR_SYSTEM E4000; sys is the errno).
+ * T itself may be a link, and is followed, unless it leads nowhere (E4001); below it nothing is. What is
+ * neither file nor folder is not replaced. Missing folders above T are made. "." may come among
+ * several, and more than once.
  *
- * New folders have mode 0700 until all that belongs into them is there. Modes
- * are the sender's, without set-id and sticky bits. Owner and times are those of
- * who writes.
+ * A file goes to a name that nobody knows, in its own folder, until its size and its hash are right, and
+ * is renamed. What is there already: a file is replaced by a file or a link, a link by either; a folder
+ * stays with its mode, and never becomes something else, nor does anything become a folder: that is
+ * ITEM_FAILED (EISDIR, ENOTDIR, ELOOP for a link in place of a folder), and the rest goes on. So is a
+ * folder in which nothing can be made (EACCES), what the file system does not take, such as a name
+ * (ENAMETOOLONG), and folders deeper than LIMIT_SYNC_DEPTH (ELOOP). What is in a folder that failed is
+ * passed over without a word. A full disk or quota, and too many descriptors, end the copy (ERR_SYSTEM
+ * E4000; sys is the errno).
+ *
+ * New folders have mode 01700 until all that belongs into them is there (sync/nest.h). Modes are the
+ * sender's, without set-id and sticky bits, whatever the umask. Owner and times are those of who writes.
  *
  * Memory: names of the open folders and LIMIT_SYNC_DEPTH descriptors;
  * receiver_close(), which also removes what is not whole, but for a partial file
@@ -47,10 +50,12 @@ typedef struct ReceiverRequest {
     bool        several;        /* several roots will come */
     /* May one of this name come? A sender that is not to be trusted says a name that nobody asked for, .bashrc. NULL: any may. */
     bool      (*root)(void *ctx, Str name);
-    bool        resume;         /* a partial file goes by a name that is found again, and is kept */
+    bool        resume;         /* a partial file goes by a name that is found again (sync/draft.h), and is kept.
+                                   ITEM_FAILED EBUSY: somebody else is writing it */
     bool        lasting;        /* each file is on the disk before it is renamed */
     /* ITEM_DONE for each entry that is there now, ITEM_FAILED for one that is not (the sender's too), ITEM_KEPT,
-     * ITEM_TOTAL, and ITEM_END with what was written. `path` is the entry's name in the copy. NULL: nobody listens. */
+     * ITEM_TOTAL, and ITEM_END with how many files were written, and how much of them came. `path` is the entry's
+     * name in the copy. NULL: nobody listens. */
     void (*item)(void *ctx, const Item *i);
     void (*moved)(void *ctx, int64_t bytes);    /* so many bytes of files came since the last call; NULL */
     void *ctx;
@@ -74,7 +79,7 @@ ABX_FN bool receiver_file(Receiver *r, Str path, unsigned mode, int64_t size, Er
 ABX_FN bool receiver_bytes(Receiver *r, Str bytes, Err *err) ABX_CHECK;
 /* The file's content is there. `hash` NULL: nobody knows it. A wrong size or hash is ITEM_FAILED, EIO. */
 ABX_FN bool receiver_whole(Receiver *r, const unsigned char hash[SHA256_SIZE], Err *err) ABX_CHECK;
-/* It could not be read where it comes from; also in place of an entry. */
+/* It could not be read where it comes from; also in place of an entry, or of a folder that is open. */
 ABX_FN bool receiver_failed(Receiver *r, Str path, int sys, Err *err) ABX_CHECK;
 
 #endif

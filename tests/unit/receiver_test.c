@@ -975,6 +975,11 @@ static void receiver_resume_test(void **state)
     receiver_script("d a\nB a/x 6\nc a/x gh\nh a/x abcdefgh\ne -", "T/", "r", res);
     assert_string_equal(res->log, "done a\nfailed a/x EIO\nend 0 0\n");
     assert_true(fs_holds(part, "abcde"));
+    assert_int_equal(unlink(part), 0);
+    receiver_script("d a\nB a/x 6\nc a/x gh\nh a/x abcdefgh\ne -", "T/", "r", res);
+    assert_string_equal(res->log, "done a\nfailed a/x EIO\nend 0 0\n");
+    assert_string_equal(receiver_tree("T"), "d a 755\n");
+    receiver_begin("d a\nf a/x abcdefgh", 1024 + 5, "r", res);
     /* Who does not go on does not touch it, and has a name of his own. */
     receiver_begin("d a\nf a/x ABCDEFGH", 1024 + 5, "", res);
     receiver_script("d a\nf a/x 1\ne -", "T/", "", res);

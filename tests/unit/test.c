@@ -50,6 +50,7 @@
 #include "walk_test.c"
 #include "sender_test.c"
 #include "receiver_test.c"
+#include "have_test.c"
 #include "tls_test.c"
 #include "multipart_test.c"
 #include "proc_test.c"
@@ -145,6 +146,7 @@ int main(int argc, char **argv)
     TEST_RUN(walk);
     TEST_RUN(sender);
     TEST_RUN(receiver);
+    TEST_RUN(have);
     TEST_RUN(tls);
     TEST_RUN(multipart);
     TEST_RUN(proc);
