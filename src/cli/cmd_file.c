@@ -224,7 +224,8 @@ int cmd_file_rm(Run *r)
 /* A folder, or a link, which may lead to one, is moved into. */
 static bool cmd_file__enter(const CmdFile *f, const char *to, abx_error *e)
 {
-    const abx_file_info *i = strcmp(e->code, "E4000") == 0 ? abx_stat(f->box, to, &(abx_error){0}) : NULL;
+    ABX_UNSET abx_error  no;
+    const abx_file_info *i = e->kind == ABX_FAILED && !e->retryable ? abx_stat(f->box, to, &no) : NULL;
 
     return i && (i->type == ABX_FOLDER || i->type == ABX_LINK);
 }

@@ -152,7 +152,7 @@ bool run_fail_one(const Run *r, const abx_error *e, int *status)
     int failed = run_fail(r, e);
 
     *status = *status ? *status : failed;
-    return e->code[1] == '4' || strcmp(e->code, "E8005") == 0;
+    return e->code[1] == '4' || strcmp(e->code, "E8000") == 0 || strcmp(e->code, "E8005") == 0;
 }
 
 int run_result(const Run *r, Str text)
