@@ -28,7 +28,7 @@ static bool epp_file__too_large(Str path, int64_t size, Err *err)
     else
         err_set(err, ERR_LIMIT, E4003, "%.*s is larger than the %d bytes that a message to a plugin holds", STR_ARG(path),
                 LIMIT_EPP_FILE);
-    return err_hint(err, "Send it in pieces, or through a command.");
+    return err_hint(err, "Larger ones go by the agent: `abx upload` and `abx download` without --agent never.");
 }
 
 /* ---- content ---- */

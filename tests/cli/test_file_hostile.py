@@ -4,7 +4,7 @@ files too large for a plugin's line."""
 import base64
 import json
 import os
-import subprocess
+import time
 
 import pytest
 
@@ -100,9 +100,10 @@ def test_one_bad_folder_does_not_end_the_others(osb, server):
     ran = osb("file", "ls", "-R", "box", "/t")
     assert ran.status == 1 and ran.out == b"a\nb\nb/f\n" and ran.err.count(b"[E4000]") == 1
     server.script = lambda request, whole: [HOLD] if "/t/a" in request.query.get("path", []) else script(request, whole)
+    server.requests.clear()
     process = osb.start("file", "ls", "-R", "box", "/t")
     while not any("/t/a" in r.query.get("path", []) for r in server.requests):
-        pass
+        time.sleep(0.01)
     process.send_signal(2)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 130 and err.count(b"\n") == 1
@@ -132,6 +133,12 @@ def answer(what, p):
         return {"entries": json.load(open("entries"))}
     if what == "files.stat":
         return {"name": "x", "size": os.stat(p["path"]).st_size, "type": "dir" if os.path.isdir(p["path"]) else "file"}
+    if what == "files.move":
+        if os.path.isdir(p["destination"]):
+            raise OSError("a folder is there")
+        os.rename(p["source"], p["destination"])
+    if what == "files.remove":
+        os.remove(p["path"])
     if what == "exec.run":
         ran = subprocess.run([p["cmd"]] + p["args"], capture_output=True, text=True)
         return {"exit_code": ran.returncode, "stdout": ran.stdout, "stderr": ran.stderr}
@@ -196,6 +203,17 @@ def test_files_too_large_for_a_line(foreign, tmp_path):
     ran = foreign("--agent", "never", "file", "cat", "sb", there)
     assert ran.status == 0 and ran.out == small.read_bytes()
     assert foreign.asked() == ["files.write", "files.read"]
+
+
+def test_failures_without_a_code_of_their_own(foreign, tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "d").mkdir()
+    ran = foreign("--json", "mv", "sb", str(tmp_path / "a"), str(tmp_path / "d"))
+    assert ran.status == 0 and ran.doc == [str(tmp_path / "d/a")] and (tmp_path / "d/a").read_text() == "a"
+    ran = foreign("--json", "file", "rm", "-r", "sb", str(tmp_path / "b"), str(tmp_path / "d"), str(tmp_path / "none"), str(tmp_path / "c"))
+    assert ran.status == 1 and ran.doc == [str(tmp_path / "b"), str(tmp_path / "c")] and ran.err.count(b'"error"') == 2
+    assert foreign("mv", "sb", str(tmp_path / "none"), str(tmp_path / "d")).status == 4
 
 
 def test_a_mode_by_a_command(foreign, tmp_path):
