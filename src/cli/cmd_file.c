@@ -114,6 +114,7 @@ static int cmd_file__end(CmdFile *f)
 {
     int printed = 0;
 
+    run_signal(f->run);         /* what was done is said nevertheless */
     json_end(&f->w, ']');
     buf_addc(&f->text, '\n');
     if (f->run->out.json && (f->done || !f->status))

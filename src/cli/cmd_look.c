@@ -135,6 +135,7 @@ static abx_sandbox *cmd_look__begin(CmdLook *l, Run *r, abx_error *e)
 
 static int cmd_look__end(CmdLook *l)
 {
+    run_signal(l->run);         /* what was found is printed nevertheless */
     if (l->begun)
         json_end(&l->w, ']');
     else if (!l->status && !l->text.n && l->run->out.json)

@@ -1,7 +1,6 @@
 """File verbs against a daemon and a plugin that list what no folder can hold, and
 files too large for a plugin's line."""
 
-import base64
 import json
 import os
 import time
@@ -106,7 +105,7 @@ def test_one_bad_folder_does_not_end_the_others(osb, server):
         time.sleep(0.01)
     process.send_signal(2)
     out, err = process.communicate(timeout=20)
-    assert process.returncode == 130 and err.count(b"\n") == 1
+    assert process.returncode == 130 and err.count(b"\n") == 1 and out == b"a\nb\n"
 
 
 # --- through a plugin ---

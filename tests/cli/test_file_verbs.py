@@ -3,11 +3,10 @@ daemon of ours and against a server that answers what no daemon does."""
 
 import json
 import os
-import subprocess
 
 import pytest
 
-from live import Live, Server, both, daemon  # noqa: F401 (fixtures)
+from live import both, daemon  # noqa: F401 (fixtures)
 
 NAMES = ["plain", "with space", "quote'\"", "$HOME", "back\\slash", "line\nfeed", "世界 ☃", "-r", "*", "tab\there", "~", "a;b"]
 
