@@ -116,6 +116,7 @@ void copy_failed(Copy *c, Str path, const char *reason)
 const char *copy_reason(int sys)
 {
     return sys == ESTALE ? "it was changed while it was read"
+           : sys == EXDEV ? "the kernel makes it up, it is in no file system"
            : sys == EOPNOTSUPP ? "it is neither a file, nor a folder, nor a link" : strerror(sys);
 }
 
