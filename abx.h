@@ -455,9 +455,9 @@ typedef enum abx_copy_kind {
 
 typedef struct abx_copy_event {
     abx_copy_kind kind;
-    const char   *path;             /* of the entry: its source's last part, and what is below it; "" for PROGRESS. As is
-                                       `reason`, cleaned, and good until the function returns */
-    const char   *reason;           /* ABX_COPY_FAILED: what is wrong, in one line */
+    const char   *path;             /* of the entry: its source's last part, and what is below it; "" for PROGRESS. As it
+                                       is: any bytes. Like `reason` good until the function returns */
+    const char   *reason;           /* ABX_COPY_FAILED: what is wrong, in one line, cleaned */
     int64_t       bytes, total;     /* so many of file content have moved, of so many; total -1: not known */
     int64_t       files, total_files;
 } abx_copy_event;

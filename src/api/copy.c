@@ -78,7 +78,7 @@ static void copy__tell(const Copy *c, abx_copy_kind kind, Str path, const char *
 
     if (c->o->event)
         c->o->event(c->o->ctx, &(abx_copy_event){
-            .kind = kind, .path = clean_path(path, &a).p, .reason = clean_message(str_from(reason), NULL, 0, &a).p,
+            .kind = kind, .path = arena_str(&a, path).p, .reason = clean_message(str_from(reason), NULL, 0, &a).p,
             .bytes = c->moved, .total = c->total, .files = c->out->files, .total_files = c->total_files,
         });
 }
@@ -277,8 +277,8 @@ static bool copy__up_file(Copy *c, CopyLocal *f, Err *err)
     }
     if (!ok || (c->verify && !hash_compare(c->o->to, path, &f->hash, true, err)))
         return false;
-    copy_lies(c, path);
     copy_done(c, ABX_COPY_DONE, name, size);
+    copy_lies(c, path);
     return true;
 }
 
@@ -373,8 +373,8 @@ static bool copy__down_file(Copy *c, Err *err)
         fs_temp_abort(&t.temp);
     if (!ok || !fs_temp_commit(&t.temp, true, err))
         return copy__local_failure(err);
-    copy_lies(c, str_from(t.path));
     copy_done(c, ABX_COPY_DONE, name, size);
+    copy_lies(c, str_from(t.path));
     return true;
 }
 
@@ -445,8 +445,9 @@ static bool copy__down(Copy *c, Err *err)
     if (o->path_count == 1 && !o->resume && !o->user && !copy_ends_in_folder(path)) {
         if (copy__down_file(c, err))
             return true;
-        bool folder = err->kind == ERR_REMOTE && err->sys == EISDIR;
-        if (!folder && (err->code != E4001 || !c->several))
+        bool folder = err->sys == EISDIR && err->kind == ERR_REMOTE;
+        /* A folder of its name that is here already may be for what is a folder there, too. */
+        if (err->sys != EISDIR && (err->code != E4001 || !c->several))
             return false;
         /* There is one by that very name: it is no pattern. */
         c->several &= !folder;
