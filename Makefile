@@ -25,6 +25,7 @@ V            ?= 0
 #   debug    ./abx-debug  the same for a debugger
 #   asan     ./abx-asan   glibc, address and undefined behaviour sanitizers
 #   fuzz                  clang, the libraries that fuzzers are linked with
+#   plain                 glibc, quickly built: the unit tests a second time
 # TLS=none and CA=none go into folders and programs of their own, too.
 KIND ?= release
 ifneq ($(filter-out mbedtls none,$(TLS)),)
@@ -80,8 +81,10 @@ else ifeq ($(KIND),asan)
 CC_KIND := gcc -O1 -g $(SANITIZE)
 else ifeq ($(KIND),fuzz)
 CC_KIND := $(CLANG) -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+else ifeq ($(KIND),plain)
+CC_KIND := gcc -O0
 else
-$(error KIND is release, debug, asan or fuzz)
+$(error KIND is release, debug, asan, fuzz or plain)
 endif
 VCC := $(CC_KIND) $(GC)
 
@@ -180,7 +183,7 @@ split-objects: $(SPLIT_OBJ)
 $(B)/lib/abx.o: abx.c $(GEN) $(B)/flags
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(UNIT) -DABX_LIBRARY -MMD -MP -c -o $@ abx.c
+	$(Q)$(UNIT) $(SPLIT_OPT_$(KIND)) -DABX_LIBRARY -MMD -MP -c -o $@ abx.c
 -include $(B)/lib/abx.d
 .PHONY: check-library
 check-library: $(B)/lib/abx.o
@@ -201,11 +204,14 @@ $(B)/test: tests/unit/test.c $(GEN) $(B)/flags $(VENDOR_LIB)
 	$(Q)$(TEST_CC) -MMD -MP -MF $(B)/test.d -o $@ tests/unit/test.c $(VENDOR_LIB) -lcmocka
 -include $(B)/test.d
 
-.PHONY: unit unit-program
+# Without TLS nearly all of it is the same once more, and the sanitizers have seen it.
+UNIT_KIND := $(if $(filter none,$(TLS)),plain,asan)
+.PHONY: unit unit-program unit-compiled
 unit-program: $(B)/test
-unit: need-cmocka
-	@$(MAKE) --no-print-directory $(JOBS) KIND=asan unit-program
-	build-asan$(VARIANT)/test
+unit-compiled: need-cmocka $(firstword $(VENDOR_GEN)) build/kernel/.ok
+	@$(MAKE) --no-print-directory $(JOBS) KIND=$(UNIT_KIND) unit-program
+unit: unit-compiled
+	build-$(UNIT_KIND)$(VARIANT)/test
 
 # --- vectors: the recorded answers of another host, of whatever folder ---------
 # A program of its own, without cmocka: tests/vectors/run builds and starts it.
@@ -239,11 +245,15 @@ fuzz: need-clang
 
 # --- checks ------------------------------------------------------------------
 .PHONY: check check-notls check-code check-gcc check-clang check-headers cli
-check: check-code unit cli
+# What compiles is compiled side by side; then it is run, one after the other.
+check:
+	@$(MAKE) --no-print-directory $(JOBS) program check-code unit-compiled
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory cli
 check-notls:
 	@$(MAKE) --no-print-directory TLS=none check
 
-check-code: need-shellcheck split check-library check-gcc check-clang check-headers
+check-code: need-shellcheck split-program check-library check-gcc check-clang check-headers
 	tools/check-layers
 	tools/check-calls
 	tools/check-names $(B)/split
@@ -251,9 +261,11 @@ check-code: need-shellcheck split check-library check-gcc check-clang check-head
 
 # glibc's headers, where the first build saw musl's: gcc and clang, both ways.
 check-gcc check-clang: $(GEN)
-	@for f in abx.c $(SRC); do \
+	@for f in abx.c $(CHECK_SRC); do \
 	  p=; [ $$f = abx.c ] && p=-DABX_PROGRAM; \
 	  $(CC_$@) $(WARN) $(INC) $(VENDOR_INC) $$p -fsyntax-only $$f || exit 1; done
+# Without TLS, what is another then.
+CHECK_SRC      := $(if $(filter none,$(TLS)),$(shell grep -l ABX_TLS_NONE $(SRC)),$(SRC))
 CC_check-gcc   := gcc -O2
 CC_check-clang := $(CLANG)
 check-clang: need-clang
@@ -268,20 +280,22 @@ check-headers: $(GEN) need-clang
 # Most of these tests wait more than they work, so several run at once; those
 # of one file stay together, for they share servers, and files go in order, for
 # the longest (test_build) is not to be the last.
-# What runs in a sandbox speaks no TLS: those files, minutes of waiting in them,
-# are run with the whole program alone.
-CLI_SAME  := $(foreach f,carried carry agent exec shell forward jobs run serve_agent epp_agent epp_pty,tests/cli/test_$(f).py $(wildcard tests/cli/test_$(f)_*.py))
-CLI_FILES := $(if $(filter none,$(TLS)),$(filter-out $(CLI_SAME),$(wildcard tests/cli/test_*.py)),tests/cli)
+# Without TLS the code is the same but for net/tls and net/roots: there it is what
+# is refused, the file itself, and what is carried into a sandbox that are tried.
+CLI_NOTLS := build tls sources http verbs carry agent_commands agent_files agent_http agent_init
+CLI_FILES := $(if $(filter none,$(TLS)),$(CLI_NOTLS:%=tests/cli/test_%.py),tests/cli)
 CLI_SPREAD ?= -n 4 --dist loadfile --no-loadscope-reorder
 cli: all need-pytest
 	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider $(CLI_SPREAD) $(CLI_FILES)
 
 # --- the real thing, measurements, the long run ------------------------------
 .PHONY: e2e bench demo nightly
-# The agent in the sandboxes is the program without TLS.
+# Two files at a time, each with sandboxes of its own. The agent in the sandboxes
+# is the program without TLS.
+E2E_SPREAD ?= -n 2 --dist loadfile --no-loadscope-reorder
 e2e: all need-e2e
 	@$(MAKE) --no-print-directory TLS=none all
-	$(E2E_PYTEST) -q -p no:cacheprovider e2e
+	$(E2E_PYTEST) -q -p no:cacheprovider $(E2E_SPREAD) e2e
 bench: all
 	@$(MAKE) --no-print-directory TLS=none all
 	tests/bench/run

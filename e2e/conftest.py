@@ -54,18 +54,33 @@ def pytest_generate_tests(metafunc):
             metafunc.parametrize(name, values, scope="session")
 
 
-@pytest.fixture(scope="session")
-def rig(request):
-    names = wanted(request.config)
+def worker(config):
+    """"gw0", "gw1", ... in the processes among which -n divides the files, else ""."""
+    return getattr(config, "workerinput", {}).get("workerid", "")
+
+
+def pytest_sessionstart(session):
+    if worker(session.config) or session.config.option.collectonly:
+        return
+    names = wanted(session.config)
     only = ["--only", names[0]] if len(names) == 1 else []
-    was_up = rigs.load() is not None
+    session.config.rig_was_up = rigs.load() is not None
     subprocess.run([HERE / "prepare"], check=True)
     subprocess.run([HERE / "up", "--quiet", *only], check=True)
-    yield rigs.load()
-    if request.config.getoption("--keep") or os.environ.get("ABX_E2E_KEEP") or was_up:
+
+
+def pytest_sessionfinish(session):
+    if not hasattr(session.config, "rig_was_up"):
+        return
+    if session.config.getoption("--keep") or os.environ.get("ABX_E2E_KEEP") or session.config.rig_was_up:
         rigs.remove_sandboxes(rigs.load())
     else:
         subprocess.run([HERE / "down"], check=True)
+
+
+@pytest.fixture(scope="session")
+def rig():
+    return rigs.load()
 
 
 @pytest.fixture(scope="session")
@@ -84,9 +99,10 @@ def servers(rig):
 
 
 @pytest.fixture(scope="session")
-def mark(rig):
-    """Metadata that every sandbox of this run carries: each server sees the other's, so lists are filtered by it."""
-    return {rigs.MARK: rig["run"]}
+def mark(rig, request):
+    """Metadata that every sandbox of this process carries: each server sees the other's, and those of other workers, so
+    lists are filtered by it."""
+    return {rigs.MARK: rig["run"], f"{rigs.MARK}-worker": worker(request.config) or "alone"}
 
 
 @pytest.fixture(scope="session")
