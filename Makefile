@@ -82,7 +82,7 @@ CC_KIND := gcc -O1 -g $(SANITIZE)
 else ifeq ($(KIND),fuzz)
 CC_KIND := $(CLANG) -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 else ifeq ($(KIND),plain)
-CC_KIND := gcc -O0
+CC_KIND := gcc -O1
 else
 $(error KIND is release, debug, asan, fuzz or plain)
 endif

@@ -105,7 +105,8 @@ int abx_remove(abx_sandbox *b, const char *path, abx_error *e)
  * folder's setgid bit. */
 static bool entries__chmod_line(Buf *to, const char *path, const char *mode, int deep, Err *err)
 {
-    size_t digits = strspn(mode, "01234567");
+    static const char zeros[] = "0000";
+    size_t            digits = strspn(mode, "01234567");
 
     if (mode[digits] ? strspn(mode, "ugoarwxXst+-=,") != strlen(mode) || !strpbrk(mode, "+-=") : digits < 1 || digits > 4) {
         err_set(err, ERR_USAGE, E8002, "'%s' is no mode", mode);
@@ -115,7 +116,8 @@ static bool entries__chmod_line(Buf *to, const char *path, const char *mode, int
         return err_set(err, ERR_USAGE, E8002, "the path in the sandbox is not UTF-8");
     buf_add(to, STR("cd /; p="));
     shell_quote(to, str_from(path));
-    buf_addf(to, "; [ -e \"$p\" ] || exit 20; chmod %s -- %s%s \"$p\" 2>&1", deep ? "-R" : "", mode[digits] ? "" : &"0000"[digits - 1], mode);
+    buf_addf(to, "; [ -e \"$p\" ] || exit 20; chmod %s -- %s%s \"$p\" 2>&1", deep ? "-R" : "", mode[digits] ? "" : zeros + digits - 1,
+             mode);
     return !to->over || err_set(err, ERR_USAGE, E8002, "the path in the sandbox is too long");
 }
 
