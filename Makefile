@@ -295,6 +295,7 @@ cli: all need-pytest
 E2E_SPREAD ?= -n 2 --dist loadfile --no-loadscope-reorder
 e2e: all need-e2e
 	@$(MAKE) --no-print-directory TLS=none all
+	@e2e/prepare
 	$(E2E_PYTEST) -q -p no:cacheprovider $(E2E_SPREAD) e2e
 bench: all
 	@$(MAKE) --no-print-directory TLS=none all
