@@ -37,7 +37,8 @@
  * {NULL, 0} is the empty one. */
 typedef struct Str { const char *p; size_t n; } Str;
 #define STR(lit)   ((Str){(lit), sizeof(lit) - 1})
-#define STR_ARG(s) (int)((s).n > 4096 ? 4096 : (s).n), ((s).p ? (s).p : "") /* for "%.*s"; s is evaluated several times */
+/* A NULL has no byte, and printf asks none of it then. */
+#define STR_ARG(s) (int)((s).n > 4096 ? 4096 : (s).n), (s).p /* for "%.*s"; s is evaluated several times */
 
 typedef struct Strs { const Str *v; size_t n; } Strs;     /* an array of them */
 

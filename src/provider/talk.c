@@ -549,7 +549,7 @@ static bool talk__rests(Talk *t)
 {
     Arena       a = arena_make(ARENA_COMMAND);
     SandboxInfo info;
-    Err         none;
+    ABX_UNSET Err         none;
     bool        was = t->paused;
 
     t->paused = t->id && t->p->kind->get(t->p, str_from(t->id), &a, &info, clock_after(LIMIT_CLEANUP_MS), &none) &&
