@@ -143,7 +143,7 @@ $(B)/flags: export flags = $(UNIT)
 $(B)/vendor.flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$flags" | cmp -s - $@ || printf '%s\n' "$$flags" > $@
-$(B)/vendor.flags: export flags = $(VCC) $(foreach u,zlib $(MBEDTLS_UNITS),$(u) $(VCC_$(u))) $(VCC_LTO)
+$(B)/vendor.flags: export flags = $(VCC) $(foreach u,$(ZLIB_UNITS) $(MBEDTLS_UNITS),$(u) $(VCC_$(u))) $(VCC_LTO)
 build/kernel/.ok:
 	@[ -e /usr/lib/x86_64-linux-musl/rcrt1.o ] || \
 	  { echo "make: musl is missing; run: sh tools/setup" >&2; exit 1; }

@@ -6,7 +6,7 @@ VSRC := vendor/src
 MBEDTLS_UNITS := psa_crypto psa_crypto_aead psa_crypto_cipher psa_crypto_ecp psa_crypto_hash psa_crypto_mac psa_crypto_pake psa_crypto_rsa psa_rest sha512 aesni aesce ssl_tls13_generic ssl_tls13_keys ssl x509 fast rest
 ZLIB_UNITS := adler32 crc32 inffast inflate inftrees zutil
 # What is ours in place of musl's, where that is what abx is linked with.
-MUSL_UNITS := start format sort
+MUSL_UNITS := start format sort system users
 MUSL_release := yes
 MUSL_debug := yes
 PACKED_UNITS := adler32 crc32 deflate trees zutil
@@ -60,11 +60,13 @@ $(B)/vendor/mbedtls/%.o: $(B)/gen/mbedtls/unit_%.c vendor/abx_mbedtls_config.h v
 	$(say) CC $@
 	$(Q)$(VCC) -w $(VCC_LTO) $(VCC_$*) -Ivendor -I$(VSRC)/mbedtls/include -I$(VSRC)/mbedtls/library \
 	  -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"' -c -o $@ $<
-# The ciphers, the arithmetic and zlib are built for speed where the release is
-# built for size; what shakes hands and reads certificates is not. zlib's CRC has
-# no table of 8 KB for words: inflating takes longer than a CRC byte by byte.
+# The ciphers, the arithmetic and the inner loops of zlib are built for speed where
+# the release is built for size; what shakes hands and reads certificates is not.
+# zlib's CRC has no table of 8 KB for words: inflating takes longer than a CRC byte
+# by byte.
 ifeq ($(KIND),release)
-$(foreach u,zlib fast,$(eval VCC_$u := -O2))
+$(foreach u,$(ZLIB_UNITS) $(MBEDTLS_UNITS),$(eval VCC_$u := $(SMALL)))
+$(foreach u,inffast inftrees adler32 crc32 fast,$(eval VCC_$u := -O2))
 # Mbed TLS is optimised as a whole by whoever links it: 7 KB.
 VCC_LTO   := -flto
 VENDOR_AR := gcc-ar
@@ -76,7 +78,7 @@ VCC_aesni := -O3 -mssse3
 $(B)/vendor/zlib/%.o: $(firstword $(VENDOR_GEN)) $(B)/vendor.flags
 	@mkdir -p $(@D)
 	$(say) CC $@
-	$(Q)$(VCC) -w $(VCC_zlib) -DHAVE_UNISTD_H -DHAVE_STDARG_H -DZ_TESTW=0 -c -o $@ $(VSRC)/zlib/$*.c
+	$(Q)$(VCC) -w $(VCC_$*) -DHAVE_UNISTD_H -DHAVE_STDARG_H -DZ_TESTW=0 -c -o $@ $(VSRC)/zlib/$*.c
 
 # Tools that run here, with zlib to pack what they write.
 $(B)/mk%: tools/mk%.c tools/packed.h $(firstword $(VENDOR_GEN))

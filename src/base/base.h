@@ -37,8 +37,8 @@
  * {NULL, 0} is the empty one. */
 typedef struct Str { const char *p; size_t n; } Str;
 #define STR(lit)   ((Str){(lit), sizeof(lit) - 1})
-/* A NULL has no byte, and printf asks none of it then. */
-#define STR_ARG(s) (int)((s).n > 4096 ? 4096 : (s).n), (s).p /* for "%.*s"; s is evaluated several times */
+/* No Str has 2 GiB: every limit is far below. A NULL has no byte, and printf asks none of it then. */
+#define STR_ARG(s) (int)(s).n, (s).p /* for "%.*s"; s is evaluated twice */
 
 typedef struct Strs { const Str *v; size_t n; } Strs;     /* an array of them */
 

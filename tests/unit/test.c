@@ -13,6 +13,7 @@
 #include "vectors_test.c"
 
 #include "format_test.c"
+#include "system_test.c"
 #include "num_test.c"
 #include "utf8_test.c"
 #include "base64_test.c"
@@ -111,6 +112,7 @@ int main(int argc, char **argv)
     TEST_RUN(utf8);
     TEST_RUN(base64);
     TEST_RUN(format);
+    TEST_RUN(system);
     TEST_RUN(sha1);
     TEST_RUN(sha256);
     TEST_RUN(time);
