@@ -18,7 +18,7 @@ typedef struct CmdCopy {
     Run             *run;
     const char      *from, *to;     /* sandboxes; NULL: this machine */
     abx_copy_options o;
-    abx_session     *second;        /* where the two have providers of their own */
+    Run              second;        /* its session is that of `to`, where the two have providers of their own */
     Progress         progress;
     bool             piped;         /* `-` is one of the two */
     int64_t          moved;         /* through it */
@@ -147,7 +147,6 @@ static Str cmd_copy__provider(const char *ref)
 
 static bool cmd_copy__attach(CmdCopy *c, abx_error *e)
 {
-    Run  other = *c->run;
     Run *r = c->run;
 
     if (c->from && !(run_open(r, c->from, e) && (c->o.from = abx_attach(r->session, c->from, e))))
@@ -157,12 +156,13 @@ static bool cmd_copy__attach(CmdCopy *c, abx_error *e)
     if (!c->from && !run_open(r, c->to, e))
         return false;
     if (c->from && !str_eq(cmd_copy__provider(c->from), cmd_copy__provider(c->to))) {
-        other.session = NULL;
-        if (!run_open(&other, c->to, e))
+        c->second = *r;
+        c->second.session = NULL;
+        r = &c->second;
+        if (!run_open(r, c->to, e))
             return false;
-        c->second = other.session;
     }
-    c->o.to = abx_attach(c->second ? c->second : r->session, c->to, e);
+    c->o.to = abx_attach(r->session, c->to, e);
     return c->o.to != NULL;
 }
 
@@ -229,7 +229,7 @@ static int cmd_copy__run(CmdCopy *c)
         status = pipe_fail(c->run, &c->pipe, &e);
     abx_sandbox_free(c->o.from);
     abx_sandbox_free(c->o.to);
-    abx_close(c->second);
+    abx_close(c->second.session);
     return status;
 }
 

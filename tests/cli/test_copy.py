@@ -248,7 +248,7 @@ def test_there_and_back(boxes, tmp_path):
     want = here(str(tmp_path / "from"))
     assert boxes.copy("upload", "box", "from", t + "/up").status == 0
     assert boxes.tree(t + "/up") == want
-    assert boxes.copy("cp", f"box:{t}/up", f"other:{t}/over").status == 0
+    assert boxes.copy("cp", f"box:{t}/up", f"opensandbox:other:{t}/over").status == 0      # by two sessions
     assert boxes.tree(t + "/over", box="other") == want
     assert boxes.copy("download", "other", t + "/over", "back").status == 0
     assert here(str(tmp_path / "back")) == want
