@@ -291,7 +291,7 @@ def test_names(through, box, there, tmp_path, name):
     (tmp_path / "s" / name).mkdir(parents=True)
     (tmp_path / "s" / name / name).write_bytes(name.encode())
     assert box.abx("cp", str(tmp_path / "s" / name), f"{box.id}:{there}").code == 0
-    assert box.sh(f"cat {shlex.quote(f'{there}/{name}/{name}')}") == name
+    assert box.sh(f"cat {shlex.quote(f'{there}/{name}/{name}')}; echo .").strip() == name + "."
     assert box.abx("cp", f"{box.id}:{there}/{name}", str(tmp_path / "back")).code == 0
     assert seen(tmp_path / "back") == seen(tmp_path / "s" / name)
 
@@ -505,7 +505,7 @@ def test_more_than_a_line_of_the_protocol_holds(daemon, route, image, servers, s
     assert (tmp_path / "back").read_bytes() == source.read_bytes()
     done = abx("--json", "--agent", "never", "download", sandbox, target, str(tmp_path / "none"))
     assert done.code == 1 and done.error()["code"] == "E4003", done
-    assert abx("rm", "-r", sandbox, target).code in (0, 2)
+    assert abx("file", "rm", sandbox, target).code == 0
 
 
 # ---- how it is told ----

@@ -445,12 +445,14 @@ static bool copy__down(Copy *c, Err *err)
     if (o->path_count == 1 && !o->resume && !o->user && !copy_ends_in_folder(path)) {
         if (copy__down_file(c, err))
             return true;
+        const Provider *from = o->from->session->provider;
+        bool large = err->code == E4003 && from->kind->carrier && from->host.agent_path.n;     /* nothing was read yet */
         bool folder = err->sys == EISDIR && err->kind == ERR_REMOTE;
         /* A folder of its name that is here already may be for what is a folder there, too. */
-        if (err->sys != EISDIR && (err->code != E4001 || !c->several))
+        if (err->sys != EISDIR && !large && (err->code != E4001 || !c->several))
             return false;
         /* There is one by that very name: it is no pattern. */
-        c->several &= !folder;
+        c->several &= !folder && !large;
         c->total_files = -1;
     }
     return copy__many(c, NULL, err);

@@ -507,6 +507,17 @@ static void test_talk_blocked(void **state)
         talk_test_step(x);
     assert_true(talk_want(x->t).fd >= 0);
     talk_test_got(x, "s0(1 )o0(still)");
+    /* What was refused for want of room is asked for at once when there is some, and nobody waits for the next ping. */
+    assert_true(talk_deadline(x->t) > clock_mono_ms());
+    x->script.takes = 0;
+    talk_test_step(x);
+    assert_true(talk_deadline(x->t) <= clock_mono_ms());
+    assert_int_equal(talk_write(x->t, 0, STR("z")), 1);
+    assert_true(talk_deadline(x->t) > clock_mono_ms());
+    x->script.takes = 100;
+    talk_test_step(x);
+    while (talk_write(x->t, 0, (Str){zeros, FRAME_PAYLOAD}) > 0)
+        talk_test_step(x);
     /* An end whose ACK cannot go out is given all the same, a little later. */
     frame_put_exit(&x->agent, &(FrameExit){FRAME_ENDED_CODE, 0, 5, 0});
     talk_test_more(x);
