@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "sync/draft.h"
 #include "sync/order.h"
+#include "sync/target.h"
 #include "sync/walk.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -209,7 +210,8 @@ static Str have__where(const char *target, Str name, Buf *at)
 {
     char        real[PATH_MAX];
     struct stat st;
-    bool        into = stat(target, &st) == 0 && S_ISDIR(st.st_mode) && !str_eq(name, STR("."));
+    bool        into = stat(target, &st) == 0 && S_ISDIR(st.st_mode) && !str_eq(name, STR(".")) &&
+                       !target_making(target);
 
     buf_add(at, str_from(into || !realpath(target, real) ? target : real));
     if (into) {

@@ -10,7 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TARGET_SHOWN = 4096 };   /* what clean_path() takes */
+enum {
+    TARGET_SHOWN = 4096,        /* what clean_path() takes */
+    TARGET_MAKING = 01700,      /* must agree with the mode that the receiver makes folders with */
+};
 
 static bool target__failed(Err *err, int sys, const char *what, const char *path)
 {
@@ -88,6 +91,15 @@ static bool target__new(char *path, TargetKind kind, bool slash, Target *out, Er
     return target__in_folder(path, true, out, err);
 }
 
+bool target_making(const char *path)
+{
+    struct stat st;
+    size_t      n = strlen(path);
+
+    return n && path[n - 1] != '/' && path[n - 1] != '.' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
+           (st.st_mode & 07777) == TARGET_MAKING && st.st_uid == geteuid();
+}
+
 bool target_open(const char *path, TargetKind kind, Target *out, Err *err)
 {
     struct stat st;
@@ -100,7 +112,9 @@ bool target_open(const char *path, TargetKind kind, Target *out, Err *err)
     while (plain.n > 1 && (str_ends(plain, STR("/")) || str_ends(plain, STR("/."))))
         plain.n -= plain.p[plain.n - 1] == '.' && plain.n > 2 ? 2 : 1;
     char *bare = mem_str(plain);
-    if (sys == 0 && S_ISDIR(st.st_mode))
+    if (sys == 0 && kind == TARGET_FOLDER && target_making(path))
+        ok = target__in_folder(bare, false, out, err);
+    else if (sys == 0 && S_ISDIR(st.st_mode))
         ok = target__folder(path, out, err);
     else if (sys == 0)
         ok = target__over(bare, S_ISREG(st.st_mode), kind, out, err);
