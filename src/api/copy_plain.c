@@ -384,7 +384,7 @@ static bool copy_plain__glob(CopyPlain *s, CopyPlainRoots *r, Str base, Str part
     size_t from = s->lists.n, to;
     bool   ok = true;
 
-    if (!copy_plain__list(s, base, err)) {
+    if (!copy_plain__list(s, base.n ? base : STR("/"), err)) {
         s->lists.n = from;
         return !s->broken && copy_plain__alone(err);        /* no folder: no match */
     }

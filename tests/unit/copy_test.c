@@ -542,6 +542,311 @@ static void copy_test_cut_between(void **state)
     }
 }
 
+/* ---- without the agent: a backend that is played ---- */
+
+/* What it has: "path kind content", a line each; and what it was asked to write. */
+typedef struct CopyTestBackend {
+    Provider    p;
+    const char *has;
+    char        wrote[2000];
+    const char *refuses;        /* a path that it cannot write */
+    ErrKind     kind;           /* as what that fails */
+    int         lists;
+} CopyTestBackend;
+
+static void copy_test_wrote(CopyTestBackend *b, const char *what, Str path)
+{
+    snprintf(b->wrote + strlen(b->wrote), sizeof b->wrote - strlen(b->wrote), "%s%.*s ", what, STR_ARG(path));
+}
+
+/* The entry of a path, or, behind `at`, the next one in it. */
+static bool copy_test_find(const CopyTestBackend *b, Str path, bool inside, size_t *at, FileInfo *f, Str *content)
+{
+    for (Str rest = str_from(b->has + *at), line; str_cut(&rest, '\n', &line);) {
+        Str name, kind, of = path;
+        while (str_ends(of, STR("/")))
+            of.n--;
+        *at = (size_t)(line.p + line.n + 1 - b->has);
+        if (!str_cut(&line, ' ', &name) || !str_cut(&line, ' ', &kind))
+            continue;
+        if (inside && (!str_starts(name, of) || name.n <= of.n || name.p[of.n] != '/'))
+            continue;
+        if (!inside && !str_eq(name, of))
+            continue;
+        Str last = inside ? str_from_to(name, of.n + 1, name.n) : name;
+        if (inside && kind.n == 1 && str_has(last, '/'))
+            continue;                                   /* deeper; "X" is a name as it stands */
+        *f = (FileInfo){.name = last, .path = name, .mode = -1, .size = (int64_t)line.n,
+                        .type = kind.p[0] == 'd' ? FILE_FOLDER : kind.p[0] == 'l' ? FILE_LINK : kind.p[0] == 'o' ? FILE_OTHER
+                              : FILE_REGULAR};
+        if (kind.p[0] == 'F')
+            f->size++;                                  /* it says that it has more */
+        *content = line;
+        return true;
+    }
+    return false;
+}
+
+static bool copy_test_stat(Provider *p, Str id, Str path, Arena *a, FileInfo *out, Deadline d, Err *err)
+{
+    size_t at = 0;
+    Str    content;
+
+    (void)id, (void)a, (void)d;
+    return copy_test_find((CopyTestBackend *)p, path, false, &at, out, &content) || err_set(err, ERR_NOT_FOUND, E4001, "nothing");
+}
+
+static bool copy_test_list(Provider *p, Str id, Str path, Arena *a, FileList *out, Deadline d, Err *err)
+{
+    CopyTestBackend *b = (CopyTestBackend *)p;
+    FileInfo        *items = arena_array(a, 100, sizeof *items), here;
+    size_t           at = 0, n = 0;
+    Str              content;
+
+    (void)id, (void)d;
+    b->lists++;
+    if (str_ends(path, STR("/loop")) || str_ends(path, STR("/loop/")))                   /* a folder that is in itself */
+        items[n++] = (FileInfo){.name = STR("loop"), .type = FILE_FOLDER, .mode = -1, .size = -1};
+    if (!n && !(copy_test_find(b, path, false, &at, &here, &content) && here.type != FILE_REGULAR))
+        return err_set(err, ERR_REMOTE, E4000, "no folder");
+    for (at = 0; n < 100 && copy_test_find(b, path, true, &at, &items[n], &content);)
+        n++;
+    *out = (FileList){items, n};
+    return true;
+}
+
+static bool copy_test_read(Provider *p, Str id, Str path, Sink to, int64_t *size, Deadline d, Err *err)
+{
+    FileInfo f;
+    size_t   at = 0;
+    Str      content;
+
+    (void)id, (void)d;
+    if (!copy_test_find((CopyTestBackend *)p, path, false, &at, &f, &content))
+        return err_set(err, ERR_NOT_FOUND, E4001, "there is no file %.*s", STR_ARG(path));
+    *size = (int64_t)content.n;
+    return to.write(to.ctx, content, err);
+}
+
+static bool copy_test_can(CopyTestBackend *b, Str path, Err *err)
+{
+    if (!b->refuses || !str_eq(path, str_from(b->refuses)))
+        return true;
+    return err_set(err, b->kind, b->kind == ERR_REMOTE ? E4000 : E0000, "no: %.*s", STR_ARG(path));
+}
+
+static bool copy_test_file(Provider *p, Str id, Str path, int mode, Source src, int64_t *size, Deadline d, Err *err)
+{
+    char   block[1000];
+    size_t n = 1;
+
+    (void)id, (void)d, (void)mode;
+    for (*size = 0; n; *size += (int64_t)n)
+        if (!src.read(src.ctx, block, sizeof block, &n, err))
+            return false;
+    if (!copy_test_can((CopyTestBackend *)p, path, err))
+        return false;
+    copy_test_wrote((CopyTestBackend *)p, "", path);
+    return true;
+}
+
+static bool copy_test_folder(Provider *p, Str id, Str path, Deadline d, Err *err)
+{
+    (void)id, (void)d;
+    if (!copy_test_can((CopyTestBackend *)p, path, err))
+        return false;
+    copy_test_wrote((CopyTestBackend *)p, "+", path);
+    return true;
+}
+
+static const ProviderKind copy_test_plain = {
+    .id = {"test", 4}, .file_stat = copy_test_stat, .file_list = copy_test_list, .file_read = copy_test_read,
+    .file_write = copy_test_file, .folder_make = copy_test_folder,
+};
+
+/* A copy of one path by the whole of abx_copy(). */
+static int copy_test_do(CopyTestBackend *b, const char *from, const char *to, bool up, bool down, abx_copied *out, char failed[400],
+                        abx_error *e)
+{
+    abx_session session = {.provider = &b->p, .no_agent = ""};
+    abx_sandbox box = {.session = &session};
+    CopyTest    t = {.failed = ""};
+    abx_copy_options o = {.size = sizeof o, .from = down ? &box : NULL, .to = up ? &box : NULL, .paths = &from, .path_count = 1,
+                          .target = to, .event = copy_test_event, .ctx = &t};
+
+    b->p = (Provider){.kind = &copy_test_plain, .host = {.cancel_fd = -1}};
+    box.id = (char[]){"box"};
+    int r = abx_copy(&o, out, e);
+    memcpy(failed, t.failed, sizeof t.failed);
+    return r;
+}
+
+static void copy_test_plain_down(void **state)
+{
+    static const struct { const char *has; int result; const char *code; int files, failed; const char *says; } cases[] = {
+        {"/r d\n/r/a f 1\n/r/b d\n/r/b/c f 22\n", 0, "", 2, 0, ""},
+        {"/r d\n/r/.. d\n", -1, "E8020", 0, 0, ""},
+        {"/r d\n/r/. d\n", -1, "E8020", 0, 0, ""},
+        {"/r d\n/r/ f 1\n", -1, "E8020", 0, 0, ""},
+        {"/r d\n/r/../../x fX 1\n", -1, "E8020", 0, 0, ""},
+        {"/r d\n/r//etc/x fX 1\n", -1, "E8020", 0, 0, ""},
+        {"/r d\n/r/a f 1\n/r/a f 2\n", -1, "E8020", 0, 0, ""},
+        {"/r d\n/r/a l x\n/r/a d\n", -1, "E8020", 0, 0, ""},
+        {"/r d\n/r/b f 1\n/r/a f 2\n", -1, "E8020", 0, 0, ""},
+        {"/r d\n/r/a l /etc\n/r/b f 1\n", 0, "", 1, 1, "r/a: without the agent links cannot be read;"},
+        {"/r d\n/r/a o\n/r/b f 1\n", 0, "", 1, 1, "r/a: it is neither a file, nor a folder, nor a link;"},
+        {"/r d\n/r/a F 1\n/r/b f 1\n", 0, "", 1, 1, "r/a: Input/output error;"},
+        {"/r d\n/r/\xef\xbf\xbd f 1\n/r/b f 1\n", 0, "", 1, 1,
+         "r/\xef\xbf\xbd: its name is not UTF-8, and the backend's own calls can say no other;"},
+        {"/other d\n", -1, "E4001", 0, 0, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CopyTestBackend b = {.has = cases[i].has};
+        abx_copied      out;
+        abx_error       e = {.code = ""};
+        char            failed[400];
+        int             r = copy_test_do(&b, "/r/", "here/into", false, true, &out, failed, &e);
+        assert_string_equal(e.code, cases[i].code);
+        assert_int_equal(r, cases[i].result);
+        assert_string_equal(failed, cases[i].says);
+        if (r == 0) {
+            assert_int_equal(out.files, cases[i].files);
+            assert_int_equal(out.failed, cases[i].failed);
+        }
+        assert_int_equal(access("x", F_OK), -1);
+        assert_int_equal(access("here/x", F_OK), -1);
+        folder_remove(AT_FDCWD, "here");
+    }
+}
+
+static void copy_test_plain_depth(void **state)
+{
+    CopyTestBackend b = {.has = "/loop d\n"};
+    abx_copied      out;
+    abx_error       e;
+    char            failed[400];
+
+    (void)state;
+    assert_int_equal(copy_test_do(&b, "/loop/", "into", false, true, &out, failed, &e), 0);
+    assert_int_equal(out.failed, 1);
+    assert_int_equal(b.lists, LIMIT_SYNC_DEPTH);
+    folder_remove(AT_FDCWD, "into");
+}
+
+static void copy_test_plain_up(void **state)
+{
+    static const struct { const char *has, *target, *refuses; ErrKind kind; int result; const char *code; int files, failed; const char *wrote; } cases[] = {
+        {"", "/n", NULL, 0, 0, "", 4, 1, "+/n /n/a /n/b /n/empty +/n/sub /n/sub/c "},
+        {"", "/n/", NULL, 0, 0, "", 4, 1, "+/n/t /n/t/a /n/t/b /n/t/empty +/n/t/sub /n/t/sub/c "},
+        {"/n d\n", "/n", NULL, 0, 0, "", 4, 1, "+/n/t /n/t/a /n/t/b /n/t/empty +/n/t/sub /n/t/sub/c "},
+        {"/n l\n", "/n", NULL, 0, 0, "", 4, 1, "+/n/t /n/t/a /n/t/b /n/t/empty +/n/t/sub /n/t/sub/c "},
+        {"/n f\n", "/n", NULL, 0, -1, "E4000", 0, 0, ""},
+        {"", "/n", "/n/a", ERR_REMOTE, 0, "", 3, 2, "+/n /n/b /n/empty +/n/sub /n/sub/c "},
+        {"", "/n", "/n/sub", ERR_REMOTE, 0, "", 3, 2, "+/n /n/a /n/b /n/empty "},
+        {"", "/n", "/n/a", ERR_CANCELLED, -1, "E0000", 0, 0, "+/n "},
+        {"", "/n", "/n/sub", ERR_CLOSED, -1, "E0000", 0, 0, "+/n /n/a /n/b /n/empty "},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CopyTestBackend b = {.has = cases[i].has, .refuses = cases[i].refuses, .kind = cases[i].kind};
+        abx_copied      out;
+        abx_error       e = {.code = ""};
+        char            failed[400];
+        int             r = copy_test_do(&b, "t", cases[i].target, true, false, &out, failed, &e);
+        assert_string_equal(e.code, cases[i].code);
+        assert_int_equal(r, cases[i].result);
+        assert_string_equal(b.wrote, cases[i].wrote);
+        if (r == 0) {
+            assert_int_equal(out.files, cases[i].files);
+            assert_int_equal(out.failed, cases[i].failed);
+            assert_true(strstr(failed, "t/link: without the agent links cannot be made;"));
+        }
+    }
+}
+
+static void copy_test_plain_patterns(void **state)
+{
+    static const struct { const char *pattern, *there; int files; const char *code; } cases[] = {
+        {"/r/*.c", "a.c b.c ", 2, ""}, {"/r/?.c", "a.c b.c ", 2, ""}, {"/*/a.c", "a.c ", 1, ""}, {"/r/[b-z]*.c", "b.c ", 1, ""},
+        {"/r/\\*", "* ", 1, ""}, {"/r/.*.c", ".h.c ", 1, ""}, {"/r/d*/x", "x ", 1, ""}, {"/r/*/*", "x ", 1, ""},
+        {"/r/*", "* ", 1, ""}, {"/r/?*", "* a.c b.c d ", 4, ""}, {"r/a*", "a.c ", 1, ""}, {"/r/q*", "", 0, "E4001"}, {"/r/a.c/*", "", 0, "E4001"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        CopyTestBackend b = {.has = " d\n/r d\n/r/* f 1\n/r/.h.c f 1\n/r/a.c f 1\n/r/b.c f 1\n/r/d d\n/r/d/x f 1\n"};
+        abx_copied      out;
+        abx_error       e = {.code = ""};
+        char            failed[400], all[400] = "";
+        const Str      *names;
+        Arena           a = arena_make(1 << 20);
+        copy_test_do(&b, cases[i].pattern, "into/", false, true, &out, failed, &e);
+        assert_string_equal(e.code, cases[i].code);
+        int       fd = open("into", O_RDONLY | O_DIRECTORY);
+        ptrdiff_t n = fd < 0 ? 0 : folder_names(fd, 100, &a, &names);
+        for (ptrdiff_t k = 0; k < n; k++)
+            snprintf(all + strlen(all), sizeof all - strlen(all), "%s ", names[k].p);
+        assert_string_equal(all, cases[i].there);
+        assert_int_equal(out.files, cases[i].files);
+        if (fd >= 0)
+            close(fd);
+        arena_free(&a);
+        folder_remove(AT_FDCWD, "into");
+    }
+}
+
+static void copy_test_plain_between(void **state)
+{
+    CopyTestBackend b = {.has = "/r d\n/r/a f 1\n/r/b d\n/r/b/c f 22\n/r/l l\n/r/z F 1\n"};
+    abx_copied      out;
+    abx_error       e = {.code = ""};
+    char            failed[400];
+
+    (void)state;
+    assert_int_equal(copy_test_do(&b, "/r", "/n", true, true, &out, failed, &e), 0);
+    assert_string_equal(b.wrote, "+/n /n/a +/n/b /n/b/c ");
+    assert_int_equal(out.files, 2);
+    assert_int_equal(out.failed, 2);
+    assert_string_equal(failed, "r/l: without the agent links cannot be read;r/z: it has another size than the list says;");
+}
+
+static void copy_test_refused(void **state)
+{
+    static const char *const two[] = {"x/a", "y/a"}, *const more[] = {"..", "t/a", "t"};
+    CopyTestBackend  b = {.has = ""};
+    abx_session      session = {.provider = &b.p, .no_agent = "it is not to be carried"};
+    abx_sandbox      box = {.session = &session};
+    abx_copy_options good = {.size = sizeof good, .to = &box, .paths = two, .path_count = 1, .target = "/n"}, o;
+    abx_error        e;
+
+    (void)state;
+    b.p = (Provider){.kind = &copy_test_plain, .host = {.cancel_fd = -1}};
+    for (int i = 0; i < 8; i++) {
+        o = good;
+        if (i == 0)
+            o.size = 8;
+        if (i == 1)
+            o.to = NULL;
+        if (i == 2)
+            o.path_count = 0;
+        if (i == 3)
+            o.target = "";
+        if (i == 4)
+            o.path_count = 2;                           /* two of one name */
+        if (i >= 5)
+            o.paths = &more[i - 5];
+        o.resume = i == 6;
+        if (i == 7)
+            o.user = "bob";
+        assert_int_equal(abx_copy(&o, NULL, &e), -1);
+        assert_string_equal(e.code, i < 6 ? "E8002" : "E8004");
+        assert_string_equal(b.wrote, "");
+    }
+}
+
 static const struct CMUnitTest copy_tests[] = {
     cmocka_unit_test_setup_teardown(copy_test_ways, copy_test_setup, copy_test_teardown),
     cmocka_unit_test_setup_teardown(copy_test_lies, copy_test_setup, copy_test_teardown),
@@ -552,4 +857,10 @@ static const struct CMUnitTest copy_tests[] = {
     cmocka_unit_test_setup_teardown(copy_test_stderr, copy_test_setup, copy_test_teardown),
     cmocka_unit_test_setup_teardown(copy_test_another_root, copy_test_setup, copy_test_teardown),
     cmocka_unit_test_setup_teardown(copy_test_cut_between, copy_test_setup, copy_test_teardown),
+    cmocka_unit_test_setup_teardown(copy_test_plain_down, copy_test_setup, copy_test_teardown),
+    cmocka_unit_test_setup_teardown(copy_test_plain_depth, copy_test_setup, copy_test_teardown),
+    cmocka_unit_test_setup_teardown(copy_test_plain_up, copy_test_setup, copy_test_teardown),
+    cmocka_unit_test_setup_teardown(copy_test_plain_patterns, copy_test_setup, copy_test_teardown),
+    cmocka_unit_test_setup_teardown(copy_test_plain_between, copy_test_setup, copy_test_teardown),
+    cmocka_unit_test_setup_teardown(copy_test_refused, copy_test_setup, copy_test_teardown),
 };
