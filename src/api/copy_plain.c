@@ -32,6 +32,7 @@ typedef struct CopyPlain {
     Receiver   *receiver;       /* NULL: the target is in a sandbox, */
     bool        inside;         /* and a folder, in which things lie by their names */
     Str         why;            /* what the receiver is told has failed so */
+    Arena       answer;         /* of the last question */
     Buf         lists;          /* the folders that are open */
     int         modes[LIMIT_SYNC_DEPTH + 1];    /* what they get in the end; -1: they have it */
     size_t      depth;
@@ -47,6 +48,12 @@ static bool copy_plain__alone(const Err *err)
     bool lost = err->kind == ERR_CANCELLED || err->kind == ERR_TIMEOUT || err->kind == ERR_CLOSED || err->kind == ERR_UNSENT;
 
     return !lost && ((err->code >= E4000 && err->code <= E4003) || err->code == E8002 || err->code == E8020);
+}
+
+static bool copy_plain__look(CopyPlain *s, const abx_sandbox *b, Str path, FileInfo *info, bool *there, bool *folder, Err *err)
+{
+    arena_reset(&s->answer);
+    return copy_look(b, path, &s->answer, info, there, folder, err);
 }
 
 /* ---- a target in a sandbox ---- */
@@ -67,10 +74,9 @@ static bool copy_plain__target(CopyPlain *s, bool folder, Err *err)
     Copy    *c = s->c;
     Str      target = str_from(c->o->target);
     FileInfo info;
-    Arena    a = c->a;
     bool     there;
 
-    if (!copy_look(c->o->to, target, &a, &info, &there, &s->inside, err))
+    if (!copy_plain__look(s, c->o->to, target, &info, &there, &s->inside, err))
         return false;
     if (there && !s->inside && (c->several || folder))
         return err_set(err, ERR_REMOTE, E4000, "%s is no folder in the sandbox", c->o->target);
@@ -91,7 +97,7 @@ static bool copy_plain__make(CopyPlain *s, Str path, int mode, bool *made, Err *
 
     s->modes[s->depth] = -1;
     /* One that is there stays with its mode. */
-    if (p->kind->exec && mode >= 0 && mode != COPY_PLAIN_FOLDER && copy_look(c->o->to, at, &a, &info, &there, &folder, err) &&
+    if (p->kind->exec && mode >= 0 && mode != COPY_PLAIN_FOLDER && copy_plain__look(s, c->o->to, at, &info, &there, &folder, err) &&
         !there)
         s->modes[s->depth] = mode;
     *made = p->kind->folder_make(p, str_from(c->o->to->id), at, DEADLINE_NONE, err);
@@ -207,10 +213,11 @@ static bool copy_plain__list(CopyPlain *s, Str remote, Err *err)
 {
     const abx_sandbox *b = s->c->o->from;
     Provider *p = b->session->provider;
-    Arena     a = arena_make(ARENA_COMMAND);
     FileList  list = {0};
     Str       before = {0};
-    bool      ok = p->kind->file_list(p, str_from(b->id), remote, &a, &list, DEADLINE_NONE, err);
+
+    arena_reset(&s->answer);
+    bool ok = p->kind->file_list(p, str_from(b->id), remote, &s->answer, &list, DEADLINE_NONE, err);
 
     for (size_t i = 0; ok && i < list.count; i++) {
         const FileInfo *f = &list.items[i];
@@ -228,7 +235,6 @@ static bool copy_plain__list(CopyPlain *s, Str remote, Err *err)
         s->lists.over = false;
         ok = err_set(err, ERR_LIMIT, E4003, "there are too many names in it");
     }
-    arena_free(&a);
     return ok;
 }
 
@@ -405,11 +411,13 @@ static bool copy_plain__glob(CopyPlain *s, CopyPlainRoots *r, Str base, Str part
 
 static bool copy_plain__match(CopyPlain *s, CopyPlainRoots *r, Str base, Str rest, Err *err)
 {
-    Arena    a = arena_make(ARENA_COMMAND);
     Str      part = {0};
     FileInfo info;
     bool     sign = false, there, folder, ok = true;
 
+    if (base.n + rest.n > LIMIT_SYNC_PATH)
+        return true;            /* no path is so long */
+    Arena a = arena_make(COPY_PLAIN_ROOM);
     while (!sign && str_cut(&rest, '/', &part)) {
         sign = copy_is_pattern(part);
         if (part.n && !sign)
@@ -418,7 +426,7 @@ static bool copy_plain__match(CopyPlain *s, CopyPlainRoots *r, Str base, Str res
     if (sign)
         ok = copy_plain__glob(s, r, base, part, rest, err);
     else
-        ok = copy_look(s->c->o->from, base, &a, &info, &there, &folder, err) && (!there || copy_plain__add(s, r, base, err));
+        ok = copy_plain__look(s, s->c->o->from, base, &info, &there, &folder, err) && (!there || copy_plain__add(s, r, base, err));
     arena_free(&a);
     return ok;
 }
@@ -432,10 +440,9 @@ static bool copy_plain__sources(CopyPlain *s, CopyPlainRoots *r, Err *err)
 
     for (size_t i = 0; i < c->o->path_count; i++) {
         Str    path = str_from(c->o->paths[i]);
-        Arena  a = c->a;
         size_t before = r->n;
         bool   pattern = c->several && copy_is_pattern(path);
-        if (pattern && !copy_look(c->o->from, path, &a, &info, &there, &folder, err))
+        if (pattern && !copy_plain__look(s, c->o->from, path, &info, &there, &folder, err))
             return false;
         if (!(pattern && !there ? copy_plain__match(s, r, (Str){0}, path, err) : copy_plain__add(s, r, path, err)))
             return false;
@@ -449,11 +456,10 @@ static bool copy_plain__sources(CopyPlain *s, CopyPlainRoots *r, Err *err)
 static bool copy_plain__source(CopyPlain *s, Str path, Str name, bool only, bool first, Err *err)
 {
     Copy    *c = s->c;
-    Arena    keep = c->a;
-    FileInfo info;
-    bool     there, folder, ok;
+    FileInfo info = {0};
+    bool     there, folder;
 
-    if (!copy_look(c->o->from, path, &c->a, &info, &there, &folder, err))
+    if (!copy_plain__look(s, c->o->from, path, &info, &there, &folder, err))
         return false;
     if (!there && only)
         return err_set(err, ERR_NOT_FOUND, E4001, "there is nothing at %.*s in the sandbox", STR_ARG(path));
@@ -466,9 +472,7 @@ static bool copy_plain__source(CopyPlain *s, Str path, Str name, bool only, bool
     } else {
         e.type = folder ? FILE_FOLDER : FILE_REGULAR;       /* a link that was named is followed */
     }
-    ok = there ? copy_plain__entry(s, path, name, &e, err) : copy_plain__lost(s, name, STR("there is no such file"), err);
-    c->a = keep;
-    return ok;
+    return there ? copy_plain__entry(s, path, name, &e, err) : copy_plain__lost(s, name, STR("there is no such file"), err);
 }
 
 static bool copy_plain__down(CopyPlain *s, CopyPlainRoots *r, Err *err)
@@ -539,11 +543,13 @@ bool copy_plain_all(Copy *c, Err *err)
 
     s->c = c;
     s->spool = -1;
+    s->answer = arena_make(ARENA_COMMAND);
     s->lists = buf_make(LIMIT_SYNC_NAMES);
     bool ok = copy_plain__run(s, &r, err);
     if (s->spool >= 0)
         close(s->spool);
     receiver_close(s->receiver);
+    arena_free(&s->answer);
     buf_free(&s->lists);
     mem_free(r.v);
     mem_free(s);

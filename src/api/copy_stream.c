@@ -340,7 +340,7 @@ static CarryResult copy_stream__receive(CopyStream *s, Err *err)
     Str words[] = {arena_fmt(&s->c->a, "-%s%s", s->c->several ? "s" : "", o->resume ? "r" : ""), str_from(o->target)};
     s->tap = tar_open_copy();
     s->due.bytes = buf_make(LIMIT_COPY_DUE);
-    s->stream.bytes = buf_make(LIMIT_TALK_WINDOW + COPY_STREAM_HOLD);
+    s->stream.bytes = buf_make(LIMIT_COPY_BETWEEN);
     return errand_start(o->to, FRAME_TAR_IN, words, 2, str_from(o->user), true, &s->to, err);
 }
 
@@ -378,6 +378,8 @@ static bool copy_stream__from(CopyStream *s, bool *busy, Err *err)
         if (s->to.x)
             buf_add(&s->stream.bytes, bytes);
     }
+    if (s->stream.bytes.over)
+        return copy_stream__lie(err, (Str){0}, "it sends more than it was given room for");
     s->read = s->from.over;
     return step != STEP_ERR && (!s->had.bytes.n || copy_stream__push(&s->from, &s->had, busy, err));
 }

@@ -217,6 +217,7 @@
 
 /* Copying between here and a sandbox (api/) */
 #define LIMIT_COPY_DUE      ((size_t)16 << 20)  /* names of what is on its way: a MiB of entries, 512 bytes each at least */
+#define LIMIT_COPY_BETWEEN  ((size_t)16 << 20)  /* from one sandbox, for another one: a window, a turn, and as much that was taken */
 #define LIMIT_COPY_HAD      ((size_t)256 << 20) /* what a target has, as lines: a million files */
 
 /* Showing plugins */

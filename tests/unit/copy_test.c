@@ -23,7 +23,10 @@ typedef struct CopyTestAgent {
     size_t    given;
     size_t    room;             /* so much is taken at once */
     const char *said;           /* on stderr, and then it fails */
-    bool      ended, killed, held;
+    bool      ended, killed;
+    bool      hold, held;       /* it is held back; it was */
+    bool      deaf;             /* and does not care */
+    bool      full;             /* takes nothing every other time */
     Buf       instead;          /* of `out`, if there is a lie */
     bool      lies;
     int       early;            /* it ends when so much was written; -1 */
@@ -37,7 +40,11 @@ static Step copy_test_next(ExecCall *x, ExecEvent *ev, Err *err)
     size_t         n = 0;
 
     (void)err;
+    if (a->hold && !a->deaf)
+        return STEP_MORE;
     if (a->sender && a->given == out->n && !a->ended) {
+        buf_clear(out);
+        a->given = 0;
         char *p = buf_room(out, 1000);
         assert_true(sender_read(a->sender, p, 1000, &n, &a->err));
         buf_grew(out, n);
@@ -66,7 +73,8 @@ static bool copy_test_write(ExecCall *x, Str bytes, size_t *n, Err *err)
     CopyTestAgent *a = (CopyTestAgent *)x;
 
     (void)err;
-    *n = bytes.n < a->room ? bytes.n : a->room;
+    a->full = !a->full && a->receiver;
+    *n = a->full ? 0 : bytes.n < a->room ? bytes.n : a->room;
     a->room = a->room == 1 ? 5000 : a->room - 1 ? a->room - 1 : 1;
     assert_true(receiver_feed(a->receiver, (Str){bytes.p, *n}, &a->err));
     return true;
@@ -90,6 +98,7 @@ static bool copy_test_kill(ExecCall *x, Deadline d, Err *err)
 
 static void copy_test_hold(ExecCall *x, bool on)
 {
+    ((CopyTestAgent *)x)->hold = on;
     ((CopyTestAgent *)x)->held |= on;
 }
 
@@ -186,7 +195,7 @@ static void copy_test_to(CopyTest *t)
     t->s->to = (Errand){.box = &t->box, .x = &t->to.base, .said = buf_make(4096)};
     t->s->tap = tar_open_copy();
     t->s->due.bytes = buf_make(LIMIT_COPY_DUE);
-    t->s->stream.bytes = buf_make(LIMIT_TALK_WINDOW + COPY_STREAM_HOLD);
+    t->s->stream.bytes = buf_make(LIMIT_COPY_BETWEEN);
 }
 
 static void copy_test_from(CopyTest *t)
@@ -847,7 +856,32 @@ static void copy_test_refused(void **state)
     }
 }
 
+/* The receiver is slower than the sender, which is held back, or goes on sending. */
+static void copy_test_slow(void **state)
+{
+    int fd = open("t/big", O_WRONLY | O_CREAT, 0600);
+
+    (void)state;
+    assert_true(fd >= 0 && ftruncate(fd, 40 << 20) == 0);
+    close(fd);
+    for (int deaf = 0; deaf < 2; deaf++) {
+        CopyTest *t = copy_test_new();
+        copy_test_to(t);
+        copy_test_from(t);
+        t->from.deaf = deaf;
+        assert_int_equal(copy_test_run(t), !deaf);
+        assert_true(t->from.held);
+        if (deaf)
+            assert_int_equal(t->err.code, E8020);
+        else
+            assert_true(t->s->stream.bytes.cap <= 1 << 20);
+        copy_test_free(t);
+        folder_remove(AT_FDCWD, "into");
+    }
+}
+
 static const struct CMUnitTest copy_tests[] = {
+    cmocka_unit_test_setup_teardown(copy_test_slow, copy_test_setup, copy_test_teardown),
     cmocka_unit_test_setup_teardown(copy_test_ways, copy_test_setup, copy_test_teardown),
     cmocka_unit_test_setup_teardown(copy_test_lies, copy_test_setup, copy_test_teardown),
     cmocka_unit_test_setup_teardown(copy_test_refusals, copy_test_setup, copy_test_teardown),
