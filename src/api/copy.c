@@ -364,8 +364,7 @@ static bool copy__down_file(Copy *c, Err *err)
     int64_t  size;
 
     c->total_files = 1;
-    /* A folder is in the way of a file alone, and this may be none. */
-    if (!copy__into_open(&t, false, err) && err->kind != ERR_NOT_FOUND && err->sys != EISDIR)
+    if (!copy__into_open(&t, false, err) && err->kind != ERR_NOT_FOUND)
         return false;
     bool ok = copy__get(b, str_from(c->roots[0].path), (Sink){copy__into_write, &t}, &size, err) &&
               copy__into_open(&t, true, err) &&
