@@ -283,7 +283,9 @@ check-headers: $(GEN) need-clang
 # Without TLS the code is the same but for net/tls and net/roots: there it is what
 # is refused, the file itself, and what is carried into a sandbox that are tried.
 CLI_NOTLS := build tls sources http verbs carry agent_commands agent_files agent_http agent_init
-CLI_FILES := $(if $(filter none,$(TLS)),$(CLI_NOTLS:%=tests/cli/test_%.py),tests/cli)
+CLI_FILES = $(if $(filter none,$(TLS)),$(CLI_NOTLS:%=tests/cli/test_%.py),tests/cli --deselect $(CLI_BUILDS))
+# What it builds in copies of the tree has no TLS: once is enough.
+CLI_BUILDS := tests/cli/test_build.py::test_two_folders_give_the_same_bytes_and_a_second_make_does_nothing
 CLI_SPREAD ?= -n 4 --dist loadfile --no-loadscope-reorder
 cli: all need-pytest
 	ABX_TEST_BINARY=$(CURDIR)/$(ABX) ABX_TEST_TLS=$(TLS) $(PYTEST) -q -p no:cacheprovider $(CLI_SPREAD) $(CLI_FILES)

@@ -1,5 +1,5 @@
 /* system.c - a few functions in place of musl's, 5 KB smaller: ids of a process that
- * has one thread, what abx asks of sysconf(), dates, strstr() of short texts.
+ * has one thread, what abx and its tests ask of sysconf(), dates, strstr() of short texts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -47,6 +48,8 @@ long sysconf(int name)
     switch (name) {
     case _SC_CLK_TCK:
         return 100;
+    case _SC_PAGESIZE:
+        return (long)getauxval(AT_PAGESZ);
     case _SC_OPEN_MAX:
         return getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur <= INT64_MAX ? (long)files.rlim_cur : -1;
     case _SC_NPROCESSORS_ONLN:

@@ -70,6 +70,7 @@ static void system_test_words(void **state)
         assert_ptr_equal(system_test_strstr(text, wanted), strstr(text, wanted));
     }
     assert_int_equal(system_test_sysconf(_SC_CLK_TCK), sysconf(_SC_CLK_TCK));
+    assert_int_equal(system_test_sysconf(_SC_PAGESIZE), sysconf(_SC_PAGESIZE));
     assert_int_equal(system_test_sysconf(_SC_OPEN_MAX), sysconf(_SC_OPEN_MAX));
     assert_true(system_test_sysconf(_SC_NPROCESSORS_ONLN) >= 1);
     assert_int_equal(system_test_sysconf(-1), -1);
