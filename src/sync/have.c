@@ -210,8 +210,7 @@ static Str have__where(const char *target, Str name, Buf *at)
 {
     char        real[PATH_MAX];
     struct stat st;
-    bool        into = stat(target, &st) == 0 && S_ISDIR(st.st_mode) && !str_eq(name, STR(".")) &&
-                       !target_making(target);
+    bool        into = stat(target, &st) == 0 && S_ISDIR(st.st_mode) && !str_eq(name, STR(".")) && !target_making(target);
 
     buf_add(at, str_from(into || !realpath(target, real) ? target : real));
     if (into) {

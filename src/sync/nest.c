@@ -9,8 +9,16 @@
 
 enum { NEST_MAKING = 01700 };
 
-/* One that is there: it must be a folder in which things can be made. */
-static int nest__there(NestFolder *f, int at, const char *name)
+bool nest_left(int at, const char *name)
+{
+    struct stat st;
+
+    return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 07777) == NEST_MAKING &&
+           st.st_uid == geteuid();
+}
+
+/* One that is there: it must be a folder. */
+static int nest__there(NestFolder *f, int at, const char *name, bool writes)
 {
     struct stat st;
 
@@ -19,13 +27,11 @@ static int nest__there(NestFolder *f, int at, const char *name)
         int sys = errno;
         return sys == ENOTDIR && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) ? ELOOP : sys;
     }
-    if (faccessat(f->fd, ".", W_OK | X_OK, 0) != 0 || fstat(f->fd, &st) != 0)
-        return errno;
-    f->fresh = (st.st_mode & 07777) == NEST_MAKING && st.st_uid == geteuid();
-    return 0;
+    f->fresh = nest_left(f->fd, ".");
+    return writes && faccessat(f->fd, ".", W_OK | X_OK, 0) != 0 ? errno : 0;
 }
 
-int nest_enter(Nest *n, int at, const char *name, unsigned mode)
+int nest_enter(Nest *n, int at, const char *name, unsigned mode, bool writes)
 {
     NestFolder f = {.fd = -1, .mode = mode, .fresh = true};
     int        sys = 0;
@@ -33,7 +39,7 @@ int nest_enter(Nest *n, int at, const char *name, unsigned mode)
     if (n->n == LIMIT_SYNC_DEPTH)
         return ELOOP;
     if (mkdirat(at, name, NEST_MAKING) != 0)
-        sys = errno == EEXIST ? nest__there(&f, at, name) : errno;
+        sys = errno == EEXIST ? nest__there(&f, at, name, writes) : errno;
     /* A mode can be set only with a descriptor that reads. */
     int fd = !sys && f.fresh ? folder_open(f.fd < 0 ? at : f.fd, f.fd < 0 ? name : ".") : f.fd;
     if (!sys && fd < 0)

@@ -23,13 +23,15 @@ typedef struct Nest {
     size_t     n;
 } Nest;
 
-/* Into the folder `name` of `at`, made unless it is there. EACCES: nothing can be
- * made in it; ENOTDIR, ELOOP: something else, or a link, is there; ELOOP: too deep. */
-ABX_FN int  nest_enter(Nest *n, int at, const char *name, unsigned mode);
+/* Into the folder `name` of `at`, made unless it is there. ENOTDIR: something else
+ * is there; ELOOP: a link is, or it is too deep; `writes`, EACCES: nothing can be made in it. */
+ABX_FN int  nest_enter(Nest *n, int at, const char *name, unsigned mode, bool writes);
 /* Out of the innermost one, which is whole; why its mode could not be set. */
 ABX_FN int  nest_leave(Nest *n);
 /* Out of all of them, before their time. Unless the copy is to go on, new ones
  * get their modes, and their owner may still write. */
 ABX_FN void nest_abandon(Nest *n, bool goes_on);
+/* Is it a folder that an interrupted copy left? */
+ABX_FN bool nest_left(int at, const char *name);
 
 #endif

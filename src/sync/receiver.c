@@ -185,7 +185,8 @@ bool receiver_folder(Receiver *r, Str path, unsigned mode, Err *err)
         return receiver__settle(r, false);
     if (p.passed)
         return true;
-    int sys = p.sys ? p.sys : nest_enter(&r->open, p.folder, r->name, mode);
+    /* Where it goes on, all that is in it may be there. */
+    int sys = p.sys ? p.sys : nest_enter(&r->open, p.folder, r->name, mode, !r->rq.resume);
     if (!sys)
         return receiver__done(r, path);
     r->passed = p.depth;

@@ -20,6 +20,8 @@
  *     "." (DIR/.)       into T           refused           into T             into T
  *     several           T/NAME each      refused           refused, E4001     T/NAME each
  *
+ * One folder goes to T as well where an interrupted copy left T (sync/nest.h).
+ *
  * T itself may be a link, and is followed, unless it leads nowhere (E4001); below it nothing is. What is
  * neither file nor folder is not replaced. Missing folders above T are made. "." may come among
  * several, and more than once.
@@ -28,7 +30,7 @@
  * is renamed. What is there already: a file is replaced by a file or a link, a link by either; a folder
  * stays with its mode, and never becomes something else, nor does anything become a folder: that is
  * ITEM_FAILED (EISDIR, ENOTDIR, ELOOP for a link in place of a folder), and the rest goes on. So is a
- * folder in which nothing can be made (EACCES), what the file system does not take, such as a name
+ * folder in which nothing can be made (EACCES; with `resume` what is new in it), what the file system does not take, such as a name
  * (ENAMETOOLONG), and folders deeper than LIMIT_SYNC_DEPTH (ELOOP). What is in a folder that failed is
  * passed over without a word. A full disk or quota, and too many descriptors, end the copy (ERR_SYSTEM
  * E4000; sys is the errno).

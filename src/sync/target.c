@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "data/clean.h"
+#include "sync/nest.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,10 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    TARGET_SHOWN = 4096,        /* what clean_path() takes */
-    TARGET_MAKING = 01700,      /* must agree with the mode that the receiver makes folders with */
-};
+enum { TARGET_SHOWN = 4096 };   /* what clean_path() takes */
 
 static bool target__failed(Err *err, int sys, const char *what, const char *path)
 {
@@ -91,28 +89,29 @@ static bool target__new(char *path, TargetKind kind, bool slash, Target *out, Er
     return target__in_folder(path, true, out, err);
 }
 
+static bool target__slash(Str path)
+{
+    return str_ends(path, STR("/")) || str_ends(path, STR("/."));
+}
+
 bool target_making(const char *path)
 {
-    struct stat st;
-    size_t      n = strlen(path);
-
-    return n && path[n - 1] != '/' && path[n - 1] != '.' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) &&
-           (st.st_mode & 07777) == TARGET_MAKING && st.st_uid == geteuid();
+    return !target__slash(str_from(path)) && nest_left(AT_FDCWD, path);
 }
 
 bool target_open(const char *path, TargetKind kind, Target *out, Err *err)
 {
     struct stat st;
     Str         plain = str_from(path);
-    bool        slash = str_ends(plain, STR("/")) || str_ends(plain, STR("/."));
+    bool        slash = target__slash(plain);
     int         sys = stat(path, &st) == 0 ? 0 : errno;
     bool        ok;
 
     *out = (Target){.fd = -1};
-    while (plain.n > 1 && (str_ends(plain, STR("/")) || str_ends(plain, STR("/."))))
+    while (plain.n > 1 && target__slash(plain))
         plain.n -= plain.p[plain.n - 1] == '.' && plain.n > 2 ? 2 : 1;
     char *bare = mem_str(plain);
-    if (sys == 0 && kind == TARGET_FOLDER && target_making(path))
+    if (kind == TARGET_FOLDER && target_making(path))
         ok = target__in_folder(bare, false, out, err);
     else if (sys == 0 && S_ISDIR(st.st_mode))
         ok = target__folder(path, out, err);

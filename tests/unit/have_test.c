@@ -141,6 +141,10 @@ static void have_list_test(void **state)
         {"printf abc > t; ln -s t T", "T", "a", true, "have 3 a\nend 0 \n", NULL},
         {"ln -s t T", "T", "a", true, "end 0 \n", NULL},
         {"mkfifo T", "T", "a", true, "end 0 \n", NULL},
+        /* an interrupted copy of a folder left T: it goes on there, and several do not */
+        {"mkdir -p T/a; printf abc > T/x; printf d > T/a/x; chmod 1700 T", "T", "a", true, "have 1 a/a/x\nhave 3 a/x\nend 0 \n", NULL},
+        {"mkdir -p T/a; printf abc > T/x; printf d > T/a/x; chmod 1700 T", "T/", "a", true, "have 1 a/x\nend 0 \n", NULL},
+        {"mkdir -p T/a; printf abc > T/x; printf d > T/a/x; chmod 1770 T", "T", "a", true, "have 1 a/x\nend 0 \n", NULL},
         {"mkdir T; printf abc > T/a; printf b > T/b", "T", "a", true, "have 3 a\nend 0 \n", NULL},
         {"mkdir T; printf abc > T/a; printf b > T/b", "T/", "b", true, "have 1 b\nend 0 \n", NULL},
         {"mkdir -p T/a/b; printf abc > T/a/x; printf d > T/a/b/y; ln -s x T/a/l; mkfifo T/a/f; : > T/a/z", "T", "a", true,

@@ -384,6 +384,7 @@ static void receiver_hostile_test(void **state)
         {"d a\nd a/..\ne -", E8020, "done a\n", NULL},
         {"f /tmp/abx-hostile 1\ne -", E8020, "", ""},
         {"d /\ne -", E8020, "", ""},
+        {"d \ne -", E8020, "", ""},
         {"d a/\ne -", E8020, "", ""},
         {"d a\nf a//x 1\ne -", E8020, "done a\n", NULL},
         {"d a\nf a/./x 1\ne -", E8020, "done a\n", NULL},
@@ -518,6 +519,15 @@ static void receiver_there_test(void **state)
          0, 0, NULL, "d T 700\nd T/a 777\nd T/a/b 0\nf T/a/b/x 755 1\nd T/a/c 777\nf T/a/d 0 1\nf T/a/e 777 1\n"},
         {"one that an interrupted copy left", "mkdir -p T/a/b; chmod 1700 T/a/b T/a", "T", "", "d a 711\nd a/b 500\nf a/b/x 1\ne -", 0, 0,
          NULL, "d T 755\nd T/a 711\nd T/a/b 500\nf T/a/b/x 644 1\n"},
+        {"the target that one left", "mkdir -p T/b; chmod 1700 T", "T", "", "d a 711\nd a/b\nf a/b/x 1\ne -", 0, 0, NULL,
+         "d T 711\nd T/b 755\nf T/b/x 644 1\n"},
+        {"the target that one left, further up", "mkdir -p p/T; chmod 1700 p/T", "p//T", "", "d a 711\ne -", 0, 0, NULL, "d p 755\nd p/T 711\n"},
+        {"the target that one left/", "mkdir T; chmod 1700 T", "T/", "", "d a 711\ne -", 0, 0, NULL, "d T 1700\nd T/a 711\n"},
+        {"the target that one left, a file", "mkdir T; chmod 1700 T", "T", "", "f a 1\ne -", 0, 0, NULL, "d T 1700\nf T/a 644 1\n"},
+        {"the target that one left, inside", "mkdir T; chmod 1700 T", "T", "", "d . 711\nf ./a 1\ne -", 0, 0, NULL, "d T 711\nf T/a 644 1\n"},
+        {"the target that one left, several", "mkdir T; chmod 1700 T", "T", "s", "d a 711\ne -", 0, 0, NULL, "d T 1700\nd T/a 711\n"},
+        {"a link to the target that one left", "mkdir t; chmod 1700 t; ln -s t T", "T", "", "d a 711\ne -", 0, 0, NULL,
+         "l T -> t\nd t 1700\nd t/a 711\n"},
         {"links as they are", "mkdir T", "T", "", "d a\nl a/1 /etc/passwd\nl a/2 ../../../x\nl a/3 .\nl a/4 \ne -", 0, 0,
          "done a\ndone a/1\ndone a/2\ndone a/3\nfailed a/4 ENOENT\nend 0 0\n",
          "d T 755\nd T/a 755\nl T/a/1 -> /etc/passwd\nl T/a/2 -> ../../../x\nl T/a/3 -> .\n"},
@@ -798,6 +808,8 @@ static void receiver_nobody_test(void **state)
          "done a\ndone a/1\ndone a/2\ndone a/3\ndone a/3/x\nend 2 2\n", NULL},
         {"folders of the sender's without any mode", "mkdir T", "T", "", "d a 0\nf a/1 1\nd a/b 0\nf a/b/1 1 0\nd a/c 555\nf a/c/1 1\ne -", 0, 0,
          "done a\ndone a/1\ndone a/b\ndone a/b/1\ndone a/c\ndone a/c/1\nend 3 3\n", NULL},
+        {"going on, where all is there already", "mkdir -p T/a/b; chmod 555 T/a/b T/a", "T", "r", "d a 555\nk a/1\nd a/b 555\nk a/b/1\nf a/c 1\ne -", 0, 0,
+         "done a\nkept a/1\ndone a/b\nkept a/b/1\nfailed a/c EACCES\nend 0 0\n", NULL},
         {"a file that cannot be written is replaced", "mkdir T; echo old > T/a; chmod 0 T/a", "T", "", "f a 1\ne -", 0, 0, NULL,
          "d T 755\nf T/a 644 1\n"},
     };
@@ -992,6 +1004,26 @@ static void receiver_resume_test(void **state)
     assert_int_equal(access(part, F_OK), -1);
     receiver_begin("d a\nf a/x abcdefgh", 1024 + 5, "", res);
     assert_string_equal(receiver_tree("T"), "d a 755\n");
+    mem_free(res);
+}
+
+/* Cut anywhere, and begun again: what is there in the end is as if nothing had happened. */
+static void receiver_again_test(void **state)
+{
+    static const char script[] = "d a 711\nf a/1 one 600\nd a/3 555\nf a/3/x two\nd a/3/y 0\nf a/3/y/z three\nf a/7 \ne -",
+                      tree[] = "d T 711\nf T/1 600 one\nd T/3 555\nf T/3/x 644 two\nd T/3/y 0\nf T/3/y/z 644 three\nf T/7 644 \n";
+    ReceiverResult *res = mem_new(sizeof *res);
+    Buf             stream = receiver_stream(script);
+
+    (void)state;
+    for (size_t n = 0; n < stream.n - TAR_TAIL; n += n % 512 < 4 ? 1 : 101) {
+        receiver_run((Str){stream.p, n}, SIZE_MAX, "T", "r", res);
+        receiver_run(buf_str(&stream), SIZE_MAX, "T", "r", res);
+        if (!res->ok || strcmp(receiver_tree("."), tree) != 0)
+            fail_msg("%zu: %s", n, receiver_tree("."));
+        folder_remove(AT_FDCWD, "T");
+    }
+    buf_free(&stream);
     mem_free(res);
 }
 
@@ -1330,7 +1362,7 @@ static const struct CMUnitTest receiver_tests[] = {
     RECEIVER_TEST(receiver_names_test), RECEIVER_TEST(receiver_long_link_test), RECEIVER_TEST(receiver_deep_test),
     RECEIVER_TEST(receiver_cut_test), RECEIVER_TEST(receiver_truncated_test),
     RECEIVER_TEST(receiver_nobody_test), RECEIVER_TEST(receiver_fault_test), RECEIVER_TEST(receiver_full_test),
-    RECEIVER_TEST(receiver_resume_test), RECEIVER_TEST(receiver_planted_test), RECEIVER_TEST(receiver_busy_test),
+    RECEIVER_TEST(receiver_resume_test), RECEIVER_TEST(receiver_again_test), RECEIVER_TEST(receiver_planted_test), RECEIVER_TEST(receiver_busy_test),
     RECEIVER_TEST(receiver_two_test), RECEIVER_TEST(receiver_sparse_test), RECEIVER_TEST(receiver_by_entry_test),
     RECEIVER_TEST(receiver_root_test), RECEIVER_TEST(receiver_round_test),
 };
