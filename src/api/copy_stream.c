@@ -268,14 +268,14 @@ static bool copy_stream__had(void *ctx, Str bytes, Err *err)
 }
 
 /* The same of a target in a sandbox. */
-static CarryResult copy_stream__ask(CopyStream *s, Str name, Err *err)
+static CarryResult copy_stream__ask(CopyStream *s, Str name, Str target, Err *err)
 {
     const abx_copy_options *o = s->c->o;
     Errand     *one = &s->to;
     CopyHad     had = {.s = s};
     Str         bytes;
     Step        step = STEP_MORE;
-    CarryResult r = errand_start(o->to, FRAME_HASH, (Str[]){STR("-p"), name, str_from(o->target)}, 3, str_from(o->user), false,
+    CarryResult r = errand_start(o->to, FRAME_HASH, (Str[]){STR("-p"), name, target}, 3, str_from(o->user), false,
                                  one, err);
     bool ok = r == CARRY_DONE;
 
@@ -288,8 +288,9 @@ static CarryResult copy_stream__ask(CopyStream *s, Str name, Err *err)
 
 static CarryResult copy_stream__resume(CopyStream *s, Err *err)
 {
-    const Copy *c = s->c;
+    Copy       *c = s->c;
     CarryResult r = CARRY_DONE;
+    Str         target = arena_fmt(&c->a, "%s%s", c->o->target, c->several ? "/" : "");     /* as have_list() wants it */
 
     if (!c->o->from)
         s->have = have_make();
@@ -299,8 +300,8 @@ static CarryResult copy_stream__resume(CopyStream *s, Err *err)
         CopyHad had = {.s = s};
         Str     name = c->roots[i].name;
         if (c->o->to)
-            r = copy_stream__ask(s, name, err);
-        else if (!have_list(c->o->target, name, true, (Sink){copy_stream__had, &had}, err))
+            r = copy_stream__ask(s, name, target, err);
+        else if (!have_list(target.p, name, true, (Sink){copy_stream__had, &had}, err))
             r = CARRY_FAILED;
     }
     if (s->had.bytes.limit)
