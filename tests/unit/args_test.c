@@ -99,7 +99,7 @@ static void args_test_parse(void **state)
         {"abx sandbox info -- -x", "sandbox/info -- [-x]", ""},
         {"abx sandbox upload x", "Missing argument LOCAL", ""},
         {"abx sandbox upload x a", "Missing argument REMOTE", ""},
-        {"abx sandbox upload x a b c", "Unexpected argument 'c'", ""},
+        {"abx sandbox download x", "Missing argument REMOTE", ""},
         {"abx sandbox download x a", "sandbox/download [x] [a]", ""},
         {"abx sandbox kill", "Missing argument ID", ""},
         {"abx sandbox timeout x -5", "No such option '-5'", ""},
@@ -251,6 +251,9 @@ static void args_test_table(void **state)
                 const ArgOption *p = n < c->option_count ? &c->options[n] : &t->globals[n - c->option_count];
                 /* As on the other hosts -o is --option there; its own comes first. */
                 if (strcmp(c->verb, "test") == 0 && n < c->option_count && k >= c->option_count)
+                    continue;
+                /* Two letters of one option. */
+                if (strcmp(o->name, p->name) == 0 && strcmp(o->help, "the same") == 0 && o->letter != p->letter)
                     continue;
                 if (strcmp(o->name, p->name) == 0 || (o->letter && o->letter == p->letter) ||
                     (p->alias && strcmp(o->name, p->alias) == 0))
