@@ -4,10 +4,12 @@ On every combination compiled in, and as the plugin on each route with one
 image. ABX_NIGHTLY makes the random trees more and the files larger.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -153,11 +155,15 @@ def test_sizes_as_a_tree(through, box, there, tmp_path):
 
 
 def peak(abx, *words):
-    """How it ended, and the most memory it had, in MiB."""
-    child = abx.start(*words, stdout=subprocess.DEVNULL, stderr=None)
-    _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return child.returncode, used.ru_maxrss / 1024
+    """How it ended, and the most memory it had, in MiB: of its own, for a parent's counts as a child's until then."""
+    child, most = abx.start(*words, stdout=subprocess.DEVNULL, stderr=None), 0
+    while child.poll() is None:
+        with contextlib.suppress(OSError, TypeError):
+            with open(f"/proc/{child.pid}/status") as status:
+                most = max(most, int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) / 1024)
+        time.sleep(0.005)
+    assert most > 0
+    return child.returncode, most
 
 
 @pytest.mark.paired
@@ -198,18 +204,19 @@ def test_many_small_files(through, box, there, tmp_path):
 
 @pytest.mark.halved
 def test_holes(through, box, there, tmp_path):
-    source = tmp_path / "holes"
+    """The zeros travel, through a plugin in lines of text; they take no room behind."""
+    source, far = tmp_path / "holes", (300 if through == "compiled" else 20) * MIB
     source.mkdir()
     with open(source / "sparse", "wb") as f:
         f.write(b"head")
-        f.seek(300 * MIB)
+        f.seek(far)
         f.write(b"tail")
     assert box.abx("upload", box.id, str(source), f"{there}/holes").code == 0
     blocks, size = box.sh(f"stat -c '%b %s' {there}/holes/sparse").split()
-    assert int(size) == 300 * MIB + 4 and int(blocks) * 512 < MIB, (blocks, size)
+    assert int(size) == far + 4 and int(blocks) * 512 < MIB, (blocks, size)
     assert box.abx("download", box.id, f"{there}/holes", str(tmp_path / "back")).code == 0
     back = os.stat(tmp_path / "back/sparse")
-    assert back.st_size == 300 * MIB + 4 and back.st_blocks * 512 < MIB
+    assert back.st_size == far + 4 and back.st_blocks * 512 < MIB
     with open(tmp_path / "back/sparse", "rb") as f:
         assert f.read(5) == b"head\0"
         f.seek(-4, 2)
