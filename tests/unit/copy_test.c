@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "sync/receiver.h"
 #include "sync/sender.h"
+#include "sync/target.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -301,6 +302,26 @@ static void copy_test_ways(void **state)
         assert_true(stat("into/b", &st) == 0 && st.st_size == 3000 && (st.st_mode & 0777) == 0640);
         assert_true(stat("into/sub", &st) == 0 && (st.st_mode & 0777) == 0700);
         assert_true(readlink("into/link", link, sizeof link) == 1 && link[0] == 'a');
+        copy_test_free(t);
+        folder_remove(AT_FDCWD, "into");
+    }
+}
+
+/* A target that an interrupted copy was making is what it was to become, and nobody else's folder. */
+static void copy_test_made_before(void **state)
+{
+    (void)state;
+    for (int mine = 0; mine < 2; mine++) {
+        CopyTest   *t = copy_test_new();
+        struct stat st;
+        assert_true(mkdir("into", 0700) == 0 && chmod("into", mine ? 01700 : 0700) == 0);
+        assert_int_equal(target_making("into"), mine);
+        copy_test_from(t);
+        copy_test_here(t);
+        assert_true(copy_test_run(t));
+        assert_int_equal(access("into/t/a", F_OK), mine ? -1 : 0);
+        assert_int_equal(access("into/a", F_OK), mine ? 0 : -1);
+        assert_true(stat("into", &st) == 0 && (st.st_mode & 07777) == (mine ? 0755 : 0700));
         copy_test_free(t);
         folder_remove(AT_FDCWD, "into");
     }
@@ -898,6 +919,7 @@ static void copy_test_slow(void **state)
 }
 
 static const struct CMUnitTest copy_tests[] = {
+    cmocka_unit_test_setup_teardown(copy_test_made_before, copy_test_setup, copy_test_teardown),
     cmocka_unit_test_setup_teardown(copy_test_slow, copy_test_setup, copy_test_teardown),
     cmocka_unit_test_setup_teardown(copy_test_ways, copy_test_setup, copy_test_teardown),
     cmocka_unit_test_setup_teardown(copy_test_lies, copy_test_setup, copy_test_teardown),
