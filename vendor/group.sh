@@ -21,7 +21,7 @@ for path in "$lib"/*.c; do
     psa_crypto_pake | psa_crypto_rsa | sha512 | aesni | aesce | ssl_tls13_generic | ssl_tls13_keys) unit=$name ;;
     ssl_* | mps_* | debug) unit=ssl ;;
     x509* | pk* | pem | oid | asn1*) unit=x509 ;;
-    aes | bignum_core | chacha20 | chachapoly | ecp_curves | gcm | poly1305) unit=fast ;;
+    aes | chacha20 | chachapoly | gcm | poly1305) unit=fast ;;
     *) unit=rest ;;
     esac
     echo "#include \"$file\"" >> "$out/unit_$unit.c"
