@@ -490,13 +490,33 @@ static bool copy__names(Copy *c, Err *err)
     return copy_differ(names, n, err);
 }
 
+/* It would be in its own way, and a folder have no end. Links are not seen here:
+ * the depth of folders ends it then. */
+static bool copy__itself(const abx_copy_options *o, Err *err)
+{
+    Str to = str_from(o->target);
+
+    if (!o->from || !o->to || strcmp(o->from->id, o->to->id) != 0 ||
+        strcmp(abx_session_provider(o->from->session), abx_session_provider(o->to->session)) != 0)
+        return false;
+    for (size_t i = 0; i < o->path_count; i++) {
+        Str path = str_from(o->paths[i]);
+        path.n -= str_ends(path, STR("/."));
+        while (path.n && path.p[path.n - 1] == '/')
+            path.n--;
+        if (str_starts(to, path) && (to.n == path.n || to.p[path.n] == '/'))
+            return !err_set(err, ERR_USAGE, E4000, "%s cannot be copied to where it is", o->paths[i]);
+    }
+    return false;
+}
+
 static bool copy__run(Copy *c, Err *err)
 {
     const abx_copy_options *o = c->o;
 
     if (o->size != sizeof *o || (!o->from && !o->to) || !o->path_count || !o->target || !o->target[0])
         return err_set(err, ERR_USAGE, E8002, "a copy needs a sandbox, a source and a target");
-    if (!copy__names(c, err))
+    if (!copy__names(c, err) || copy__itself(o, err))
         return false;
     return !o->from ? copy__up(c, err) : !o->to ? copy__down(c, err) : copy__many(c, NULL, err);
 }
