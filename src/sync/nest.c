@@ -28,7 +28,7 @@ static int nest__there(NestFolder *f, int at, const char *name, bool writes)
         return sys == ENOTDIR && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) ? ELOOP : sys;
     }
     f->fresh = nest_left(f->fd, ".");
-    return writes && faccessat(f->fd, ".", W_OK | X_OK, 0) != 0 ? errno : 0;
+    return writes && faccessat(f->fd, ".", W_OK, 0) != 0 ? errno : 0;
 }
 
 int nest_enter(Nest *n, int at, const char *name, unsigned mode, bool writes)

@@ -364,7 +364,7 @@ static bool receiver__record(Receiver *r, const Item *i, Err *err)
         receiver__say(r, i);
         return true;
     case ITEM_FROM:
-        if (!between || r->from)
+        if (!between)
             break;
         r->from = i->size;
         r->announced = true;
@@ -420,9 +420,9 @@ static bool receiver__event(Receiver *r, const TarEvent *ev, Err *err)
 {
     if (ev->kind == TAR_BYTES)
         return receiver_bytes(r, ev->bytes, err);
-    if (ev->kind == TAR_END)
-        return r->state == RECEIVER_ENDED || receiver__refuse(err, "the stream was cut");
-    if (r->state == RECEIVER_ENDED || r->state == RECEIVER_OVER)
+    if (ev->kind == TAR_END)                /* receiver_end() asks whether it was time */
+        return true;
+    if (r->state == RECEIVER_ENDED)
         return receiver__refuse(err, "something follows the end of the copy");
     bool ok = receiver__entry(r, ev, err);
     r->began = true;
