@@ -62,8 +62,8 @@ $(B)/vendor/mbedtls/%.o: $(B)/gen/mbedtls/unit_%.c vendor/abx_mbedtls_config.h v
 	  -DMBEDTLS_CONFIG_FILE='"abx_mbedtls_config.h"' -c -o $@ $<
 # The ciphers and the inner loops of zlib are built for speed where the release is
 # built for size; what shakes hands and reads certificates is not, its arithmetic
-# neither, which would save 0.3 ms of 3 to 9. zlib's CRC has no table of 8 KB for words: inflating takes longer than a CRC byte
-# by byte.
+# neither, which would save 0.3 ms of 3 to 9. zlib's CRC has no table of 8 KB for
+# words: inflating takes longer than a CRC byte by byte.
 ifeq ($(KIND),release)
 $(foreach u,$(ZLIB_UNITS) $(MBEDTLS_UNITS),$(eval VCC_$u := $(SMALL)))
 $(foreach u,inffast inftrees adler32 crc32 fast,$(eval VCC_$u := -O2))
