@@ -101,26 +101,33 @@ static void progress__bar(const abx_copy_event *ev, size_t room, Buf *to)
     buf_addf(to, "%d%%  ", (int)(part * 100));
 }
 
-static void progress__draw(Progress *p, const abx_copy_event *ev)
+/* Not as wide as the terminal: many of them wrap behind the last column. */
+static void progress__line(Progress *p, const abx_copy_event *ev, size_t cols, Buf *line)
 {
-    enum { AROUND = 10 };       /* "[] 100%  " */
-    size_t cols = (size_t)tty_size().cols - 1;
-    Buf    text = buf_make(LIMIT_ERROR_BODY), line = buf_make(LIMIT_ERROR_BODY);
-    ABX_UNSET Err unheard;
+    enum { AROUND = 10 };       /* "[] 100%  " and a column that stays free */
+    Buf text = buf_make(LIMIT_ERROR_BODY);
 
     progress__text(p, ev, &text);
-    buf_addc(&line, '\r');
+    buf_addc(line, '\r');
     if (ev->total > 0)
-        progress__bar(ev, cols > text.n + AROUND ? cols - text.n - AROUND : 0, &line);
-    buf_add(&line, buf_str(&text));
-    if (line.n > cols + 1)
-        line.n = cols + 1;
-    buf_add(&line, STR("\033[K"));
+        progress__bar(ev, cols > text.n + AROUND ? cols - text.n - AROUND : 0, line);
+    buf_add(line, buf_str(&text));
+    if (line->n > cols)
+        line->n = cols;
+    buf_add(line, STR("\033[K"));
+    buf_free(&text);
+}
+
+static void progress__draw(Progress *p, const abx_copy_event *ev)
+{
+    Buf line = buf_make(LIMIT_ERROR_BODY);
+    ABX_UNSET Err unheard;
+
+    progress__line(p, ev, (size_t)tty_size().cols, &line);
     /* A terminal that was stopped (Ctrl-S) does not stop the copy. */
     if (poll_one(STDERR_FILENO, POLLOUT, -1, clock_after(0), &unheard))
         p->drawn = write(STDERR_FILENO, line.p, line.n) > 0;
     buf_free(&line);
-    buf_free(&text);
 }
 
 /* ---- lines ---- */

@@ -88,6 +88,7 @@
 #include "epp_test.c"
 #include "args_test.c"
 #include "screen_test.c"
+#include "progress_test.c"
 #include "detach_test.c"
 #include "values_test.c"
 
@@ -184,6 +185,7 @@ int main(int argc, char **argv)
     TEST_RUN(epp);
     TEST_RUN(args);
     TEST_RUN(screen);
+    TEST_RUN(progress);
     TEST_RUN(detach);
     TEST_RUN(values);
     return failed != 0;
