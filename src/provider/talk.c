@@ -44,7 +44,6 @@ struct Talk {
     Str           rest;         /* of block: not looked at yet */
     Buf           out;
     size_t        sent;         /* of out */
-    bool          refused;      /* a write, for want of room: whoever comes again when there is some is not to wait */
     bool          mute;         /* the link takes no more: there may be an EXIT to read all the same */
     bool          over;         /* the last event, or a failure, was given */
     bool          ending;       /* `last` is to be given when the ACK has gone out */
@@ -225,7 +224,6 @@ size_t talk_write(Talk *t, uint16_t channel, Str bytes)
         all += n;
         str_skip(&bytes, n);
     }
-    t->refused = bytes.n && talk__waiting(t) >= LIMIT_TALK_ROOM;
     return all;
 }
 
@@ -637,8 +635,6 @@ Deadline talk_deadline(const Talk *t)
     Deadline d = clock_sooner(clock_sooner(t->ping, t->silent), t->end_by);
     bool     two = talk__waiting(t) && stream_want(t->link.stream, STREAM_READ).fd != stream_want(t->link.stream, STREAM_WRITE).fd;
 
-    if (t->refused && talk__waiting(t) < LIMIT_TALK_ROOM)
-        return clock_after(0);
     return two ? clock_sooner(d, clock_after(LIMIT_TALK_TWO_MS)) : d;
 }
 

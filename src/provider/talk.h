@@ -59,7 +59,9 @@ ABX_FN Deadline talk_deadline(const Talk *t);
  * way on which nothing can be sent, or when all is over, they do nothing. A
  * channel may be started again once FAIL, or the end of both sides, was seen. */
 ABX_FN bool   talk_start(Talk *t, uint16_t channel, const FrameStart *s, Err *err);
-ABX_FN size_t talk_write(Talk *t, uint16_t channel, Str bytes);    /* how many were taken: none before STARTED */
+/* How many were taken: none before STARTED. Room comes in talk_next(), silently:
+ * who has more to write tries between that and waiting. */
+ABX_FN size_t talk_write(Talk *t, uint16_t channel, Str bytes);
 ABX_FN void   talk_end(Talk *t, uint16_t channel);                 /* EOF, behind what was written */
 ABX_FN void   talk_taken(Talk *t, uint16_t channel, size_t n);     /* so much of OUT and ERR was used: CREDIT */
 ABX_FN void   talk_signal(Talk *t, int number, FrameTarget to);

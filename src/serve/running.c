@@ -582,8 +582,9 @@ static void running__follow(Running *r, abx_event *e, int step)
 
     fcntl(c->out, F_SETFL, O_NONBLOCK);
     while (step == 0) {
-        running__serve(r);
         step = running__next(r, e);
+        if (step == 0)
+            running__serve(r);          /* into the room that came just now, before there is a wait */
         call_flush(c);
         if (r->held_back && c->lines.n < RUNNING_UNSENT)
             abx_exec_hold(r->x, r->held_back = false);

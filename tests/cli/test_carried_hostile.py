@@ -48,7 +48,7 @@ def test_beginnings_that_are_none(helper, mode, name):
 
 
 BAD_STARTS = {
-    "nothing": b"", "no kind": b"\3\0\0\0\1a", "kind 0": b"\1\0\0\0\1\0", "kind 7": b"\1\0\0\0\1\7", "cut part": start_payload("id")[:-1],
+    "nothing": b"", "no kind": b"\3\0\0\0\1a", "kind 0": b"\1\0\0\0\1\0", "kind 11": b"\1\0\0\0\1\x0b", "cut part": start_payload("id")[:-1],
     "unknown part": start_payload("id") + b"\x0d\0\0\0\0", "twice": start_payload("id") + b"\1\0\0\0\1\1",
     "a NUL": start_payload(b"i\0d"), "a length that lies": b"\3\xff\xff\xff\xffid", "a short number": b"\2\0\0\0\1\1",
     "a forward": start_payload(kind=FORWARD, port=80),

@@ -111,6 +111,9 @@ def test_with_a_stopped_reader(both):
 def test_background_children(both):
     """They stay after an ordinary end, and go with a command that was stopped."""
     ran = both.exec("sh", "-c", 'sh -c "sleep 30" stays >/dev/null 2>&1 & exit 3', input=None, stdin=subprocess.DEVNULL)
+    end = time.monotonic() + 5          # it may not have become itself yet
+    while both.runs("stays") != 1 and time.monotonic() < end:
+        time.sleep(0.05)
     assert ran.status == 3 and both.runs("stays") == 1
     both.inside("kill $(ps ax | grep '[s]tays' | awk '{print $1}') 2>/dev/null; pkill -f 'sleep 30$'; true")
     process = begin(both, 'sh -c "sleep 300" goes & echo ready; wait', "leader")

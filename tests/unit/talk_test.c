@@ -519,29 +519,6 @@ static void test_talk_blocked(void **state)
     talk_test_free(x);
 }
 
-/* What was refused for want of room is asked for at once when there is some: nobody waits for the next ping. */
-static void test_talk_refused(void **state)
-{
-    (void)state;
-    TalkTest *x = talk_test_new();
-    char     *zeros = mem_new(FRAME_PAYLOAD);
-
-    talk_test_hello(x, 16 << 20);
-    frame_put_started(&x->agent, 0, &(FrameStarted){1, {0}});
-    talk_test_begin(x);
-    talk_test_step(x);
-    while (talk_write(x->t, 0, (Str){zeros, FRAME_PAYLOAD}) > 0)
-        continue;
-    assert_true(talk_deadline(x->t) > clock_mono_ms());
-    talk_test_step(x);
-    assert_true(talk_test_said(x, FRAME_DATA, NULL) >= 3);
-    assert_true(talk_deadline(x->t) <= clock_mono_ms());
-    assert_int_equal(talk_write(x->t, 0, STR("z")), 1);
-    assert_true(talk_deadline(x->t) > clock_mono_ms());
-    mem_free(zeros);
-    talk_test_free(x);
-}
-
 /* The agent has gone, but said how it ended before. */
 static void test_talk_mute(void **state)
 {
@@ -781,7 +758,7 @@ static const struct CMUnitTest talk_tests[] = {
     cmocka_unit_test(test_talk_good), cmocka_unit_test(test_talk_cut), cmocka_unit_test(test_talk_states),
     cmocka_unit_test(test_talk_misfits), cmocka_unit_test(test_talk_names), cmocka_unit_test(test_talk_before),
     cmocka_unit_test(test_talk_totals), cmocka_unit_test(test_talk_replay), cmocka_unit_test(test_talk_window),
-    cmocka_unit_test(test_talk_input), cmocka_unit_test(test_talk_blocked), cmocka_unit_test(test_talk_refused), cmocka_unit_test(test_talk_mute),
+    cmocka_unit_test(test_talk_input), cmocka_unit_test(test_talk_blocked), cmocka_unit_test(test_talk_mute),
     cmocka_unit_test(test_talk_silence), cmocka_unit_test(test_talk_paused), cmocka_unit_test(test_talk_pings), cmocka_unit_test(test_talk_deaf),
     cmocka_unit_test(test_talk_detach), cmocka_unit_test(test_talk_flood), cmocka_unit_test(test_talk_forwards),
 };
