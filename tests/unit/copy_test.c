@@ -423,9 +423,10 @@ static void copy_test_lies(void **state)
 /* What it says could not be is a failure, and no lie; the rest must add up. */
 static void copy_test_refusals(void **state)
 {
+    copy_test_put("t/subx", 10);                        /* is not below t/sub */
     Buf     honest = copy_test_lines(), said = buf_make(1 << 20);
     Str     rest = buf_str(&honest), line;
-    Item    i, end = {.kind = ITEM_END, .number = 3, .size = 3005};
+    Item    i, end = {.kind = ITEM_END, .number = 4, .size = 3015};
     int64_t failed;
 
     (void)state;
@@ -715,7 +716,7 @@ static const ProviderKind copy_test_plain = {
 static int copy_test_do(CopyTestBackend *b, const char *from, const char *to, bool up, bool down, abx_copied *out, char failed[400],
                         abx_error *e)
 {
-    abx_session session = {.provider = &b->p, .no_agent = ""};
+    abx_session session = {.provider = &b->p, .id = "test", .no_agent = ""};
     abx_sandbox box = {.session = &session};
     CopyTest    t = {.failed = ""};
     abx_copy_options o = {.size = sizeof o, .from = down ? &box : NULL, .to = up ? &box : NULL, .paths = &from, .path_count = 1,
