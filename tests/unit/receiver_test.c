@@ -210,6 +210,17 @@ static void receiver_script(const char *script, const char *target, const char *
     buf_free(&stream);
 }
 
+/* Whatever its mode, which is then to be set again. */
+static int receiver_look_into(int at, const char *name, const struct stat *st)
+{
+    int flags = S_ISDIR(st->st_mode) ? O_RDONLY | O_DIRECTORY : O_RDONLY | O_NONBLOCK, fd = openat(at, name, flags);
+
+    if (fd < 0 && fchmodat(at, name, 0700, 0) == 0)
+        fd = openat(at, name, flags);
+    assert_true(fd >= 0);
+    return fd;
+}
+
 static void receiver_list_into(int at, Str above, Buf *to, Arena a)
 {
     const Str *names;
@@ -224,16 +235,18 @@ static void receiver_list_into(int at, Str above, Buf *to, Arena a)
             assert_true(readlinkat(at, names[i].p, text, sizeof text - 1) >= 0);
             buf_addf(to, "l %s -> %s\n", path.p, text);
         } else if (S_ISDIR(st.st_mode)) {
-            int fd = folder_open(at, names[i].p);
+            int fd = receiver_look_into(at, names[i].p, &st);
             buf_addf(to, "d %s %o\n", path.p, st.st_mode & 07777);
             receiver_list_into(fd, arena_fmt(&a, "%s/", path.p), to, a);
             close(fd);
         } else {
-            int fd = openat(at, names[i].p, O_RDONLY | O_NONBLOCK);
+            int fd = receiver_look_into(at, names[i].p, &st);
             ssize_t got = S_ISREG(st.st_mode) ? read(fd, text, 40) : 0;
             buf_addf(to, "f %s %o %.*s\n", path.p, st.st_mode & 07777, (int)(got > 0 ? got : 0), text);
             close(fd);
         }
+        if (!S_ISLNK(st.st_mode) && st.st_uid == geteuid())
+            assert_int_equal(fchmodat(at, names[i].p, st.st_mode & 07777, 0), 0);
     }
 }
 
@@ -914,8 +927,8 @@ static void receiver_full_child(void *ctx)
         receiver_put_record(&to, ITEM_HASH, str_from(name), 0, large ? 40000 : 1, large ? text : "x");
     }
     receiver_put_line(&to, STR("e -"));
-    if ((unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) ||
-        mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mount("none", "w", "tmpfs", 0, "size=64k,nr_inodes=12") != 0)
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "w", "tmpfs", 0, "size=64k,nr_inodes=12") != 0)
         receiver_fail_call(large ? SYS_pwrite64 : SYS_openat, ENOSPC, large ? 0 : O_CREAT);
     receiver_run(buf_str(&to), SIZE_MAX, "w", c->options, c->res);
     const char *tree = receiver_tree("w"), *part = strstr(tree, ".abx-");
@@ -1342,11 +1355,13 @@ static void receiver_round_test(void **state)
     mem_free(tree);
 }
 
+static mode_t receiver_umask;
+
 static int receiver_enter(void **state)
 {
     char dir[] = "/dev/shm/abx-receiver-XXXXXX", other[] = "/tmp/abx-receiver-XXXXXX";
 
-    umask(022);
+    receiver_umask = umask(022);
     *state = getcwd(NULL, 0);
     return *state && (mkdtemp(dir) ? chdir(dir) : mkdtemp(other) ? chdir(other) : -1) == 0 ? 0 : -1;
 }
@@ -1356,6 +1371,7 @@ static int receiver_away(void **state)
     char *dir = getcwd(NULL, 0);
     bool  ok = dir && chdir(*state) == 0;
 
+    umask(receiver_umask);
     if (ok)
         folder_remove(AT_FDCWD, dir);
     free(dir);
