@@ -859,6 +859,12 @@ static void copy_test_plain_between(void **state)
     assert_int_equal(out.files, 2);
     assert_int_equal(out.failed, 2);
     assert_string_equal(failed, "r/l: without the agent links cannot be read;r/z: it has another size than the list says;");
+
+    /* No receiver of ours sees these names. */
+    b = (CopyTestBackend){.has = "/r d\n/r/../../x fX 1\n"};
+    assert_int_equal(copy_test_do(&b, "/r", "/n", true, true, &out, failed, &e), -1);
+    assert_string_equal(e.code, "E8020");
+    assert_string_equal(b.wrote, "+/n ");
 }
 
 static void copy_test_refused(void **state)
