@@ -24,7 +24,7 @@ def same(a, b):
 def rows(b, race, row):
     """b: what the bench knows of one sandbox (work, mib, abx, curl, docker, osb, osb_words, env, id, execd,
     inside, daemon, ask)."""
-    one, tree, small = b.work / "noise", b.work / "tree", b.work / "small"
+    one, tree, small = b.work / "noise", b.work / "tree", b.work / "thousand"
     if not one.exists():
         noise(one, b.mib)
         tree.mkdir()
@@ -52,16 +52,16 @@ def rows(b, race, row):
     same(one, back)
     same(tree, b.work / "back-tree")
 
-    tar = f"tar -C {shlex.quote(str(b.work))} -c small | {b.docker} exec -i {b.inside} tar -x -C /tmp/t"
+    tar = f"tar -C {shlex.quote(str(b.work))} -c thousand | {b.docker} exec -i {b.inside} tar -x -C /tmp/t"
     b.ask("exec", b.id, "mkdir -p /tmp/t /tmp/a")
     t = race(1, b.env, abx=[b.abx, "upload", b.id, str(small), "/tmp/a"], docker=["/bin/sh", "-c", tar])
     row(f"{SMALL} small files up, {b.daemon}", f"{t['abx'].ms:.0f} ms", f"tar|docker exec {t['docker'].ms:.0f} ms",
         t["abx"].ms / t["docker"].ms, "at most 3", f"peak {max(t['abx'].rss):.1f} MiB")
     ours = t["abx"].ms
-    tar = f"{b.docker} exec {b.inside} tar -C /tmp/t -c small | tar -x -C {shlex.quote(str(other))}"
+    tar = f"{b.docker} exec {b.inside} tar -C /tmp/t -c thousand | tar -x -C {shlex.quote(str(other))}"
     other.unlink()
     other.mkdir()
-    t = race(1, b.env, abx=[b.abx, "download", b.id, "/tmp/a/small/.", str(b.work / "back-small")], docker=["/bin/sh", "-c", tar])
+    t = race(1, b.env, abx=[b.abx, "download", b.id, "/tmp/a/thousand/.", str(b.work / "back-small")], docker=["/bin/sh", "-c", tar])
     row(f"{SMALL} small files down, {b.daemon}", f"{t['abx'].ms:.0f} ms", f"docker exec|tar {t['docker'].ms:.0f} ms",
         t["abx"].ms / t["docker"].ms, "at most 3", f"peak {max(t['abx'].rss):.1f} MiB")
     same(small, b.work / "back-small")
