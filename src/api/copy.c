@@ -217,7 +217,7 @@ static bool copy__local_open(const char *local, const abx_sandbox *b, CopyLocal 
         return err_sys(err, errno, E4000, "cannot open %s", local);
     f->folder = S_ISDIR(st.st_mode);
     if (S_ISREG(st.st_mode)) {
-        f->mode = (int)(st.st_mode & 07777);
+        f->mode = (int)(st.st_mode & 0777);
         /* Files of /proc say that they are empty: only reading tells. */
         f->size = st.st_size > 0 ? st.st_size : -1;
     }
@@ -354,11 +354,24 @@ static bool copy__into_write(void *ctx, Str bytes, Err *err)
     return true;
 }
 
+/* As its source has it; a link does not say what its file has. What is here keeps its own. */
+static void copy__into_mode(const CopyInto *t, const abx_sandbox *b, Str path)
+{
+    Arena    a = t->c->a;
+    FileInfo info;
+    bool     there, folder;
+    ABX_UNSET Err none;
+
+    if (fs_type(t->path) == FS_NOTHING && copy_look(b, path, &a, &info, &there, &folder, &none) && there &&
+        info.type == FILE_REGULAR && info.mode >= 0)
+        (void)fchmod(t->temp.fd, (mode_t)info.mode & 0777);
+}
+
 /* Where the folder of the target is missing it is made when something came. */
 static bool copy__down_file(Copy *c, Err *err)
 {
     const abx_sandbox *b = c->o->from;
-    Str      target = str_from(c->o->target), name = c->roots[0].name;
+    Str      target = str_from(c->o->target), name = c->roots[0].name, path = str_from(c->roots[0].path);
     bool     inside = copy_ends_in_folder(target) || fs_type(target.p) == FS_FOLDER;
     CopyInto t = {.c = c, .path = inside ? copy_join(&c->a, target, name).p : target.p, .hash = sha256_make()};
     int64_t  size;
@@ -366,10 +379,12 @@ static bool copy__down_file(Copy *c, Err *err)
     c->total_files = 1;
     if (!copy__into_open(&t, false, err) && err->kind != ERR_NOT_FOUND)
         return false;
-    bool ok = copy__get(b, str_from(c->roots[0].path), (Sink){copy__into_write, &t}, &size, err) &&
+    bool ok = copy__get(b, path, (Sink){copy__into_write, &t}, &size, err) &&
               copy__into_open(&t, true, err) &&
-              (!c->verify || hash_compare(b, str_from(c->roots[0].path), &t.hash, true, err));
-    if (!ok && t.open)
+              (!c->verify || hash_compare(b, path, &t.hash, true, err));
+    if (ok)
+        copy__into_mode(&t, b, path);
+    else if (t.open)
         fs_temp_abort(&t.temp);
     if (!ok || !fs_temp_commit(&t.temp, true, err))
         return copy__local_failure(err);

@@ -267,6 +267,20 @@ def test_there_and_back(boxes, tmp_path):
     assert not [name for name in boxes.tree(t) if ".abx" in name]
 
 
+def test_the_mode_of_a_single_file(boxes, tmp_path):
+    t = boxes.folder()
+    (tmp_path / "f").write_text("x")
+    (tmp_path / "f").chmod(0o4750)
+    assert boxes.copy("upload", "box", "f", t + "/f").status == 0
+    assert boxes.tree(t)["f"] == [0o750, "x"]
+    boxes.inside(f"chmod 4751 {t}/f")
+    for before, after in ((None, 0o751), (0o640, 0o640)):
+        if before:
+            (tmp_path / "back").chmod(before)
+        assert boxes.copy("download", "box", t + "/f", "back").status == 0
+        assert here(str(tmp_path / "back")) == {"": [after, "x"]}
+
+
 def test_a_link_that_is_named_is_followed(boxes, tmp_path):
     t = boxes.folder()
     (tmp_path / "d").mkdir()
