@@ -31,7 +31,7 @@
     X(3005, 1, "Check the command's name.") \
     X(3006, 1, "") \
     X(4000, 1, "") \
-    X(4001, 4, "Check the path in the sandbox.") \
+    X(4001, 4, "Check the path.") \
     X(4002, 1, "Check the owner and the mode of the file and of its folder.") \
     X(4003, 1, "Ask for less, or allow more.") \
     X(5000, 1, "") \
