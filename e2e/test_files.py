@@ -175,13 +175,12 @@ def test_download_to_stdout(box):
     assert (done.code, done.out) == (0, b"a\nb"), done
 
 
-def test_downloaded_file_is_private_to_nobody(box, tmp_path):
-    """The umask decides, as for any new file."""
-    done, _ = get(box, tmp_path, "/etc/passwd")
+def test_downloaded_file_has_its_mode(box, tmp_path):
+    where = folder(box)
+    box.sh(f"echo >{where}/f; chmod 4751 {where}/f")
+    done, _ = get(box, tmp_path, f"{where}/f")
     assert done.code == 0
-    old = os.umask(0o022)
-    os.umask(old)
-    assert stat.S_IMODE((tmp_path / "back").stat().st_mode) == 0o666 & ~old
+    assert stat.S_IMODE((tmp_path / "back").stat().st_mode) == 0o751
 
 
 def test_nothing_is_left_after_failures(box, tmp_path):
