@@ -400,7 +400,7 @@ static bool copy_plain__glob(CopyPlain *s, CopyPlainRoots *r, Str base, Str part
         memcpy(&e, s->lists.p + at, sizeof e);
         Arena a = arena_make(2 * LIMIT_SYNC_PATH + e.n);
         Str   name = {s->lists.p + at + sizeof e, e.n};
-        if (glob_match(part, name) && (name.p[0] != '.' || part.p[0] == '.') && base.n + name.n < LIMIT_SYNC_PATH)
+        if (glob_name(part, name) && base.n + name.n < LIMIT_SYNC_PATH)
             ok = copy_plain__match(s, r, copy_join(&a, base, name), rest, err);
         arena_free(&a);
         at += sizeof e + e.n;

@@ -95,3 +95,10 @@ bool glob_match(Str pattern, Str name)
         n = from;
     }
 }
+
+bool glob_name(Str pattern, Str name)
+{
+    bool dot = pattern.n && pattern.p[pattern.n > 1 && pattern.p[0] == '\\'] == '.';
+
+    return (dot || !name.n || name.p[0] != '.') && glob_match(pattern, name);
+}

@@ -16,5 +16,7 @@
 
 /* Whether the whole of `name` is what `pattern` says. */
 ABX_FN bool glob_match(Str pattern, Str name);
+/* The same for the names in a folder: a first dot is matched by a dot alone (2.13.3). */
+ABX_FN bool glob_name(Str pattern, Str name);
 
 #endif

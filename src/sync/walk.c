@@ -311,12 +311,12 @@ static bool walk__has_signs(Str s)
 static bool walk__matches(const char *before, Str part, WalkPaths *to, Err *err)
 {
     DIR           *d = opendir(*before ? before : ".");
-    bool           dots = part.p[part.n > 1 && part.p[0] == '\\'] == '.', ok = true;
+    bool           ok = true;
     struct dirent *e;
 
     while (ok && d && (e = readdir(d)) != NULL) {
         Str name = str_from(e->d_name);
-        if ((name.p[0] != '.' || (dots && !str_eq(name, STR(".")) && !str_eq(name, STR("..")))) && glob_match(part, name))
+        if (!str_eq(name, STR(".")) && !str_eq(name, STR("..")) && glob_name(part, name))
             ok = walk__keep(to, arena_fmt(to->a, "%s%s", before, name.p).p, err);
     }
     if (d)

@@ -53,6 +53,20 @@ static void glob_match_test(void **state)
         }
 }
 
+/* What a folder hides, a pattern names by its dot. */
+static void glob_name_test(void **state)
+{
+    static const struct { const char *pattern, *name; bool is; } cases[] = {
+        {"*", "a", true}, {"*", ".a", false}, {"?a", ".a", false}, {"[.]a", ".a", false}, {".*", ".a", true}, {"\\.*", ".a", true},
+        {"\\a*", ".a", false}, {".a", ".a", true}, {"a.*", "a.b", true}, {"*", "", true}, {"", ".", false}, {"\\", ".", false},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        if (glob_name(str_from(cases[i].pattern), guard_copy(str_from(cases[i].name))) != cases[i].is)
+            fail_msg("%s and %s", cases[i].pattern, cases[i].name);
+}
+
 /* Patterns flush against the end of memory, cut everywhere. */
 static void glob_cut_test(void **state)
 {
@@ -77,7 +91,7 @@ static void glob_slow_test(void **state)
 }
 
 static const struct CMUnitTest glob_tests[] = {
-    cmocka_unit_test(glob_match_test),
+    cmocka_unit_test(glob_match_test), cmocka_unit_test(glob_name_test),
     cmocka_unit_test(glob_cut_test),
     cmocka_unit_test(glob_slow_test),
 };
