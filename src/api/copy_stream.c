@@ -18,6 +18,7 @@
 
 enum {
     COPY_STREAM_TURN = 16,              /* events of one side before the other is looked at */
+    COPY_STREAM_LASTING = 1 << 20,      /* a flush for each small file costs more than all of them */
     COPY_STREAM_HOLD = 256 << 10,       /* what waits for the receiver before the sender is held back */
 };
 
@@ -208,7 +209,7 @@ static bool copy_stream__root(void *ctx, Str name)
     const Copy *c = ((CopyStream *)ctx)->c;
 
     for (size_t i = 0; i < c->o->path_count; i++)
-        if (str_eq(c->roots[i].name, name) || (c->several && glob_match(c->roots[i].name, name)))
+        if (str_eq(c->roots[i].name, name) || (c->several && glob_name(c->roots[i].name, name)))
             return true;
     return false;
 }
@@ -333,7 +334,7 @@ static CarryResult copy_stream__receive(CopyStream *s, Err *err)
     const abx_copy_options *o = s->c->o;
 
     if (!o->to) {
-        s->receiver = receiver_open(&(ReceiverRequest){.target = o->target, .several = s->c->several, .resume = o->resume != 0,
+        s->receiver = receiver_open(&(ReceiverRequest){.target = o->target, .several = s->c->several, .resume = o->resume != 0, .lasting = COPY_STREAM_LASTING,
                                                        .root = copy_stream__root, .item = copy_stream__here,
                                                        .moved = copy_stream__moved, .ctx = s});
         return CARRY_DONE;

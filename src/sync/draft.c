@@ -203,7 +203,7 @@ int draft_done(Draft *d, const char *name, unsigned mode)
 {
     int sys = d->sparse && ftruncate(d->fd, d->at) != 0 ? errno : draft_mode(d->fd, mode);
 
-    if (!sys && d->lasting && fsync(d->fd) != 0)
+    if (!sys && d->lasting && d->at >= d->lasting && fsync(d->fd) != 0)
         sys = errno;
     if (!sys)
         sys = draft__close(d);

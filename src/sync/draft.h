@@ -26,7 +26,7 @@ typedef struct Draft {
     int     fd;                 /* -1: none is open */
     bool    partial;            /* its name is one that is found again */
     bool    sparse;             /* the caller's to set: blocks of zeros are not written */
-    bool    lasting;            /* the same: it is on the disk before it has its name */
+    int64_t lasting;            /* the same: one of so many bytes, or more, is on the disk before it has its name; 0: none */
     int64_t at;                 /* so much of the file is there */
     int64_t flushing;           /* so much of it is on its way to the disk */
     Sha256  sum;

@@ -10,8 +10,10 @@
 #include "sync/order.h"
 #include "sync/target.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { RECEIVER_SHOWN = 4096 };     /* what clean_path() takes */
@@ -342,14 +344,23 @@ static bool receiver__hash(Receiver *r, const Item *i, Err *err)
     return receiver_whole(r, i->sha256, err);
 }
 
+/* It is believed only of a file that is there: it may be gone by now, or never have been. */
 static bool receiver__kept(Receiver *r, const Item *i, Err *err)
 {
     ReceiverPlace p;
+    struct stat   st;
 
-    if (!receiver__turn(r, i->path, false, &p, err))
+    if (!receiver__place(r, i->path, false, &p, err))
         return false;
-    if (!p.passed)
-        receiver__say(r, i);
+    if (p.passed)
+        return true;
+    if (!p.sys && fstatat(p.folder, r->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        p.sys = errno;
+    else if (!p.sys && (!S_ISREG(st.st_mode) || st.st_size != i->size))
+        p.sys = ESTALE;
+    if (p.sys)
+        return receiver__failed(r, i->path, p.sys, err);
+    receiver__say(r, i);
     return true;
 }
 

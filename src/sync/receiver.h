@@ -54,7 +54,7 @@ typedef struct ReceiverRequest {
     bool      (*root)(void *ctx, Str name);
     bool        resume;         /* a partial file goes by a name that is found again (sync/draft.h), and is kept.
                                    ITEM_FAILED EBUSY: somebody else is writing it */
-    bool        lasting;        /* each file is on the disk before it is renamed */
+    int64_t     lasting;        /* a file of so many bytes, or more, is on the disk before it is renamed; 0: none */
     /* ITEM_DONE for each entry that is there now, ITEM_FAILED for one that is not (the sender's too), ITEM_KEPT,
      * ITEM_TOTAL, and ITEM_END with how many files were written, and how much of them came. `path` is the entry's
      * name in the copy. NULL: nobody listens. */

@@ -183,7 +183,7 @@ static ReceiverRequest receiver_rq(const char *target, const char *options, Rece
 {
     memset(res, 0, sizeof *res);
     return (ReceiverRequest){.target = target, .several = strchr(options, 's'), .resume = strchr(options, 'r'),
-                             .lasting = strchr(options, 'l'), .item = receiver_noted, .moved = receiver_moved_on, .ctx = res};
+                             .lasting = strchr(options, 'l') ? 1 : 0, .item = receiver_noted, .moved = receiver_moved_on, .ctx = res};
 }
 
 /* In pieces of at most `piece` bytes, each with nothing that can be read behind it. */
@@ -382,7 +382,12 @@ static void receiver_target_test(void **state)
         {"a link comes, folder", "mkdir T", "T", "", "l a to\ne -", 0, 0, NULL, "d T 755\nl T/a -> to\n"},
         {"nothing could be read", NULL, "T/", "", "F a 13\ne -", 0, 0, "failed a EACCES\nend 0 0\n", ""},
         {"inside could not be read", NULL, "T/", "", "F . 13\ne -", 0, 0, "failed . EACCES\nend 0 0\n", ""},
-        {"nothing is new", NULL, "T/", "", "k a\ne -", 0, 0, "kept a\nend 0 0\n", ""},
+        {"nothing is new", "mkdir T; printf abc > T/a", "T/", "", "k a\ne -", 0, 0, "kept a\nend 0 0\n", "d T 755\nf T/a 644 abc\n"},
+        {"kept, and not there", NULL, "T/", "", "k a\ne -", 0, 0, "failed a ENOENT\nend 0 0\n", "d T 755\n"},
+        {"kept, and of another size", "mkdir T; printf ab > T/a", "T/", "", "k a\ne -", 0, 0, "failed a other\nend 0 0\n",
+         "d T 755\nf T/a 644 ab\n"},
+        {"kept, and a link", "mkdir T; printf abc > b; ln -s ../b T/a", "T/", "", "k a\ne -", 0, 0, "failed a other\nend 0 0\n",
+         "d T 755\nl T/a -> ../b\nf b 644 abc\n"},
     };
 
     (void)state;
@@ -420,14 +425,14 @@ static void receiver_hostile_test(void **state)
         {"f a 1\nf b 1\ne -", E8020, "done a\n", NULL},
         {"d a\nd a/b\nf a/b 1\ne -", E8020, NULL, NULL},
         {"d a\nf a/b 1\nf a/b- 1\nf a/b/c 1\ne -", E8020, NULL, NULL},
-        {"k a\nf a 1\ne -", E8020, "kept a\n", ""},
+        {"k a\nf a 1\ne -", E8020, "failed a ENOENT\n", ""},
         {"F a 5\nd a\ne -", E8020, "failed a EIO\n", ""},
         /* through what came */
         {"d a\nl a/l ../../out\nf a/l/x 1\ne -", E8020, "done a\ndone a/l\n", "d a 755\nl a/l -> ../../out\n"},
         {"d a\nl a/l /etc\nd a/l\nf a/l/x 1\ne -", E8020, "done a\ndone a/l\n", NULL},
         {"d a\nf a/f 1\nf a/f/x 1\ne -", E8020, "done a\ndone a/f\n", NULL},
         {"d a\nF a/f 13\nf a/f/x 1\ne -", E8020, "done a\nfailed a/f EACCES\n", NULL},
-        {"d a\nk a/f\nf a/f/x 1\ne -", E8020, "done a\nkept a/f\n", NULL},
+        {"d a\nk a/f\nf a/f/x 1\ne -", E8020, "done a\nfailed a/f ENOENT\n", NULL},
         {"l a ../out\nf a/x 1\ne -", E8020, "done a\n", "l a -> ../out\n"},
         /* through what was there: to ../out, to a file, to nothing */
         {"d link\nf link/x 1\ne -", E0000, "failed link ELOOP\nend 0 0\n", "l link -> ../out\n"},
@@ -829,7 +834,7 @@ static void receiver_nobody_test(void **state)
          "done a\ndone a/1\ndone a/2\ndone a/3\ndone a/3/x\nend 2 2\n", NULL},
         {"folders of the sender's without any mode", "mkdir T", "T", "", "d a 0\nf a/1 1\nd a/b 0\nf a/b/1 1 0\nd a/c 555\nf a/c/1 1\ne -", 0, 0,
          "done a\ndone a/1\ndone a/b\ndone a/b/1\ndone a/c\ndone a/c/1\nend 3 3\n", NULL},
-        {"going on, where all is there already", "mkdir -p T/a/b; chmod 555 T/a/b T/a", "T", "r", "d a 555\nk a/1\nd a/b 555\nk a/b/1\nf a/c 1\ne -", 0, 0,
+        {"going on, where all is there already", "mkdir -p T/a/b; printf abc > T/a/1; printf abc > T/a/b/1; chmod 555 T/a/b T/a", "T", "r", "d a 555\nk a/1\nd a/b 555\nk a/b/1\nf a/c 1\ne -", 0, 0,
          "done a\nkept a/1\ndone a/b\nkept a/b/1\nfailed a/c EACCES\nend 0 0\n", NULL},
         {"a file that cannot be written is replaced", "mkdir T; echo old > T/a; chmod 0 T/a", "T", "", "f a 1\ne -", 0, 0, NULL,
          "d T 755\nf T/a 644 1\n"},
