@@ -60,10 +60,17 @@ static int draft__open_new(Draft *d)
     return d->fd >= 0 ? 0 : errno;
 }
 
+bool draft_is_ours(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink <= 1 && st.st_uid == geteuid();
+}
+
 /* Whether what was opened can be ours, and is locked. -1: it cannot. */
 static int draft__claim(const Draft *d, struct stat *st)
 {
-    if (fstat(d->fd, st) != 0 || !S_ISREG(st->st_mode) || st->st_nlink > 1 || st->st_uid != geteuid())
+    if (!draft_is_ours(d->fd) || fstat(d->fd, st) != 0)
         return -1;
     if (flock(d->fd, LOCK_EX | LOCK_NB) == 0)
         return 0;

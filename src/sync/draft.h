@@ -45,6 +45,8 @@ ABX_FN void draft_drop(Draft *d, bool keep);
 ABX_FN void draft_temp_name(char to[static DRAFT_NAME]);
 ABX_FN void draft_part_name(Str name, char to[static DRAFT_NAME]);
 ABX_FN bool draft_is_part(Str name) ABX_CHECK;
+/* Whether a file of such a name is one to go on with: a regular file of this user with this one name. */
+ABX_FN bool draft_is_ours(int fd) ABX_CHECK;
 
 /* A mode, where the file system has any. */
 ABX_FN int draft_mode(int fd, unsigned mode);

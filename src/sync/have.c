@@ -178,14 +178,12 @@ static bool have__tell_file(HaveTeller *t, ItemKind kind, int fd, Str path, Err 
 static bool have__tell_beside(HaveTeller *t, Str at, Str name, Err *err)
 {
     char        room[LIMIT_SYNC_PATH + DRAFT_NAME];
-    struct stat st;
     Str         path = have__part(at, room);
     int         fd = open(path.p, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
     if (fd < 0)
         return true;
-    bool ok = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-              have__tell_file(t, ITEM_PART, fd, have__part(name, room), err);
+    bool ok = !draft_is_ours(fd) || have__tell_file(t, ITEM_PART, fd, have__part(name, room), err);
     close(fd);
     return ok;
 }
@@ -199,7 +197,8 @@ static bool have__tell_below(HaveTeller *t, const char *at, Str name, Err *err)
 
     while (ok && walk_next(w, &e))
         if (e.kind == WALK_FILE)
-            ok = have__tell_file(t, t->partials && draft_is_part(order_name(e.path)) ? ITEM_PART : ITEM_HAVE, e.fd, e.path, err);
+            ok = have__tell_file(t, t->partials && draft_is_part(order_name(e.path)) && draft_is_ours(e.fd) ? ITEM_PART : ITEM_HAVE,
+                                 e.fd, e.path, err);
     walk_close(w);
     return ok;
 }

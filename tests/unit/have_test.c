@@ -166,6 +166,9 @@ static void have_list_test(void **state)
         {"mkdir -p T/d; printf ab > T/d/$P", "T", "d", true, "part 2 d/%s\nend 0 \n", "d/a"},
         {"mkdir -p T/d; printf ab > T/d/$P", "T", "d", false, "have 2 d/%s\nend 0 \n", NULL},
         {"mkdir -p T; printf ab > T/$P", "T", ".", true, "part 2 ./%s\nend 0 \n", "./a"},
+        /* nobody would go on with one of these */
+        {"printf ab > $Q; ln $Q two", "T", "a", true, "end 0 \n", NULL},
+        {"mkdir -p T/d; printf ab > T/d/$P; ln T/d/$P T/d/two", "T", "d", true, "have 2 d/%s\nhave 2 d/two\nend 0 \n", NULL},
         {"mkdir -p T/d; printf ab > T/d/.abx-0123456789ABCDEF.part; printf x > T/d/.abx-0123456789abcdef", "T", "d", true,
          "have 2 d/.abx-0123456789ABCDEF.part\nhave 1 d/.abx-0123456789abcdef\nend 0 \n", NULL},
     };
