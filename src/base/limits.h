@@ -232,7 +232,8 @@
 #define LIMIT_READY_MS      30000               /* from running to the daemon's first answer */
 #define LIMIT_SILENCE_MS    20000               /* a command's stream: the daemon pings every 3 s */
 #define LIMIT_IDLE_MS       60000               /* a transfer in which not a byte moves */
-#define LIMIT_STORE_MS      300000              /* an upload in which not a byte moves: the daemon may be writing 10 GB to disk */
+#define LIMIT_STORE_SPEED   4096                /* and when it was sent, for the daemon to write it to disk: bytes a ms, */
+#define LIMIT_STORE_MS      240000              /* and no longer than so */
 #define LIMIT_KEEP_MS       20000               /* a kept connection; the server closes idle ones after 30 s */
 #define LIMIT_CARRY_MS      120000              /* starting by the carried agent: it may have to be sent first, 1 MB */
 #define LIMIT_CLEANUP_MS    5000                /* removing what a cancelled call left */

@@ -172,7 +172,9 @@ static bool client__wait(Exchange *x, bool writing, Deadline deadline, Err *err)
     StreamWant    read = stream_want(s, STREAM_READ), write = {.fd = -1};
     struct pollfd fds[3] = {{.fd = read.fd, .events = read.events}};
     int           cancel_fd = c->grace_end ? -1 : c->cancel_fd;
-    Deadline      until = x->idle_ms > 0 ? clock_sooner(deadline, clock_after(x->idle_ms)) : deadline;
+    int64_t       storing = x->sending ? 0 : (int64_t)(x->sent / LIMIT_STORE_SPEED);
+    int64_t       idle = x->idle_ms + (storing < LIMIT_STORE_MS ? storing : LIMIT_STORE_MS);
+    Deadline      until = x->idle_ms > 0 ? clock_sooner(deadline, clock_after(idle)) : deadline;
     Deadline      end = c->grace_end ? clock_sooner(until, c->grace_end) : until;
     bool          ready;
 
@@ -191,7 +193,7 @@ static bool client__wait(Exchange *x, bool writing, Deadline deadline, Err *err)
     if (c->grace_end && clock_passed(c->grace_end))
         return client__graced(c, err);
     if (until < deadline)
-        return err_set(err, ERR_TIMEOUT, E5000, "%s: not a byte moved for %g s", x->where, (double)x->idle_ms / 1000);
+        return err_set(err, ERR_TIMEOUT, E5000, "%s: not a byte moved for %g s", x->where, (double)idle / 1000);
     return client__late(x, err);
 }
 

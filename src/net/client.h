@@ -72,7 +72,8 @@ typedef struct ClientRequest {
     bool        idempotent;
     bool        websocket;      /* of a GET */
     Deadline    deadline;       /* until the head of the answer is there, connecting included */
-    int64_t     idle_ms;        /* the longest pause in which not a byte moves, both ways; 0: no such limit */
+    int64_t     idle_ms;        /* the longest pause in which not a byte moves, both ways, and behind a body the time
+                                   to store it (LIMIT_STORE_SPEED); 0: no such limit */
 } ClientRequest;
 
 ABX_FN Client *client_make(const ClientOptions *options);

@@ -170,7 +170,7 @@ static bool transfer__send(Execd *x, Str temporary, int mode, TransferCount *cou
                       .what = "upload",
                       .code = E4000,
                       .deadline = d,
-                      .idle_ms = LIMIT_STORE_MS};
+                      .idle_ms = LIMIT_IDLE_MS};
     bool ok = execd_ask(x, &call, a, &reply, err);
     client_cancel_fd(x->server->http, x->server->host->cancel_fd);
     return ok;
