@@ -107,7 +107,19 @@ def test_check_calls_names(tree, call):
     assert out.startswith(f"src/net/talk.c:7: {name}() ")
 
 
+@pytest.mark.parametrize("text, said", [
+    ('printf("%#x", 1)', "%#x"), ('printf("%d %-5.*E", 1)', "%-5.*E"), ('printf("a%Lf")', "%L"), ('printf("%%%n")', "%n"),
+    ('printf("%ls")', "%ls"), ('printf("%5lc")', "%5lc"), ('printf("%\'d")', "%'"), ('printf("%m")', "%m"), ('printf("%a")', "%a"),
+    ("sysconf(_SC_NPROCESSORS_CONF)", "sysconf()"), ("sysconf(a)", "sysconf()"),
+])
+def test_check_calls_names_what_is_not_in_the_libc_of_ours(tree, text, said):
+    tree.add("src/net/talk.c", f"\nint talk(void) {{ {text}; }}\n")
+    code, out = tree.run("check-calls")
+    assert code == 1 and out.startswith(f"src/net/talk.c:7: {said.rstrip('x') if said == '%#x' else said} ") and "vendor/" in out
+
+
 @pytest.mark.parametrize("text", [
+    "sysconf(_SC_PAGESIZE)", 'printf("%d%%n %5.*e %-*s|%+d|% ld %hhx %zu %p")', 'x("%25")', 'x("%+,=")', 'printf("100%%m")',
     "h->free(a)", "h.free(a)", "talk_free(a)", "mbedtls_free(a)", "freeaddrinfo(a)", "snprintf(a)", "gets_more(a)",
     "/* free(a) */", "// free(a)", '"free(a)"', '"\\"free(a)"', "/* \n free(a) */",
 ])
