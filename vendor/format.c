@@ -4,9 +4,11 @@
  * another libc prints and reads.
  *
  * Conversions: d i u x X o c s p e f g %; flags - 0 + and blank, widths and
- * precisions, also as * (of e, f and g up to 300); lengths hh h l ll z j t. No locale, no wide characters,
- * no %n, no long double. Numbers are printed and read exactly: every digit that a
- * double has is computed, and rounded half to even, as IEEE 754 wants.
+ * precisions, also as * (of e, f and g up to 300); lengths hh h l ll z j t. No locale,
+ * no wide characters, no %n, no long double, and none read in hexadecimal. What is not
+ * among these is printed as it stands, and takes no argument: tools/check-calls names
+ * such a format. Numbers are printed and read exactly: every digit that a double has
+ * is computed, and rounded half to even, as IEEE 754 wants.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -245,7 +247,7 @@ static FormatSpec format__spec(const char **fmt, va_list *ap)
     s.width = format__count(fmt, ap);
     if (s.width < 0) {
         s.left = true;
-        s.width = -s.width;
+        s.width = (int)-(unsigned)s.width;
     }
     if (**fmt == '.') {
         ++*fmt;

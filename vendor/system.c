@@ -1,5 +1,7 @@
 /* system.c - a few functions in place of musl's, 5 KB smaller: ids of a process that
- * has one thread, what abx and its tests ask of sysconf(), dates, strstr() of short texts.
+ * has one thread, what abx and its tests ask of sysconf() (tools/check-calls names what
+ * is not answered here), dates, strstr() of short texts. timegm() takes its fields as they
+ * are, and leaves them so. tests/unit/system_test.c holds it to another libc.
  */
 #include <errno.h>
 #include <fcntl.h>

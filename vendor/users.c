@@ -1,6 +1,8 @@
 /* users.c - who is who, in place of musl's: /etc/passwd and /etc/group, read anew each
  * time, without a daemon to ask (nscd), 6 KB smaller. What comes back is good until
- * the next call, also of another of these. tests/unit/users_test.c compares.
+ * the next call, also of another of these. A line that has too few fields, or an id
+ * that is no number, is passed over; of a file of 8 MiB or more nobody is known.
+ * tests/unit/system_test.c holds it to another libc.
  */
 #include <errno.h>
 #include <fcntl.h>

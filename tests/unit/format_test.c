@@ -32,24 +32,6 @@ void  format_test_qsort_r(void *base, size_t count, size_t width, int (*order)(c
 #undef qsort
 #undef qsort_r
 
-/* Both write the same, all of it and cut at every length, and say the same size. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-static void format_test_same(const char *fmt, ...)
-{
-    char    want[1500], got[1500];
-    va_list ap, again;
-
-    va_start(ap, fmt);
-    va_copy(again, ap);
-    int n = vsnprintf(want, sizeof want, fmt, ap);
-    assert_int_equal(format_test_vsnprintf(got, sizeof got, fmt, again), n);
-    assert_string_equal(got, want);
-    va_end(again);
-    va_end(ap);
-}
-#pragma GCC diagnostic pop
-
 static uint64_t format_test_random(void)
 {
     static uint64_t state = 0x9e3779b97f4a7c15;
@@ -58,6 +40,36 @@ static uint64_t format_test_random(void)
     state ^= state >> 7;
     return state ^= state << 17;
 }
+
+/* Both write the same, and say the same size; cut, it is the beginning of that. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+static void format_test_same(const char *fmt, ...)
+{
+    char    want[2500], got[2500];
+    size_t  room;
+    va_list ap, again, cut;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    va_copy(cut, ap);
+    int n = vsnprintf(want, sizeof want, fmt, ap);
+    assert_int_equal(format_test_vsnprintf(got, sizeof got, fmt, again), n);
+    assert_string_equal(got, want);
+    assert_true((size_t)n + 2 < sizeof got);
+    room = format_test_random() % ((size_t)n + 2);
+    memset(got, '#', sizeof got);
+    assert_int_equal(format_test_vsnprintf(got, room, fmt, cut), n);
+    if (room > 0) {
+        want[room - 1] = '\0';
+        assert_string_equal(got, want);
+    }
+    assert_int_equal(got[room], '#');
+    va_end(cut);
+    va_end(again);
+    va_end(ap);
+}
+#pragma GCC diagnostic pop
 
 static double format_test_double(void)
 {
@@ -84,6 +96,12 @@ static void format_test_words(void **state)
                          (unsigned long long)r, (unsigned long)r, (long long)r);
         format_test_same("%hd %hu %hhd %hhu %hhx", (short)r, (unsigned short)r, (signed char)r, (unsigned char)r, (unsigned char)r);
     }
+    /* A text with nothing behind it, and none at all. */
+    char *bare = memcpy(malloc(3), "abc", 3), all[8];
+    assert_int_equal(format_test_snprintf(all, sizeof all, "%.*s|%.*s", 3, bare, 0, (char *)NULL), 4);
+    assert_string_equal(all, "abc|");
+    free(bare);
+    assert_int_equal(format_test_snprintf(all, sizeof all, "%*d", INT_MIN, 7), 1);
     char cut[4];
     assert_int_equal(format_test_snprintf(cut, sizeof cut, "%s", "abcdef"), 6);
     assert_string_equal(cut, "abc");

@@ -3,8 +3,22 @@
 #include <grp.h>
 #include <pwd.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
+
+/* In place of /etc/passwd and /etc/group, where there is one. */
+static Str system_test_file;
+
+static int system_test_open(const char *path, int flags)
+{
+    if (!system_test_file.p)
+        return open(path, flags);
+    int fd = memfd_create("users", MFD_CLOEXEC);
+    assert_true(fd >= 0 && write(fd, system_test_file.p, system_test_file.n) == (ssize_t)system_test_file.n);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    return fd;
+}
 
 #define setgid       system_test_setgid
 #define setuid       system_test_setuid
@@ -20,10 +34,12 @@
 #define getgrnam     system_test_getgrnam
 #define getgrgid     system_test_getgrgid
 #define getgrouplist system_test_getgrouplist
+#define open         system_test_open
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 struct tm *system_test_gmtime_r(const time_t *when, struct tm *to);
 time_t     system_test_timegm(struct tm *t);
+
 #include "../../vendor/system.c"
 #include "../../vendor/users.c"
 #pragma GCC diagnostic pop
@@ -41,6 +57,7 @@ time_t     system_test_timegm(struct tm *t);
 #undef getgrnam
 #undef getgrgid
 #undef getgrouplist
+#undef open
 
 static void system_test_dates(void **state)
 {
@@ -88,6 +105,15 @@ static void system_test_user(const struct passwd *want, const struct passwd *got
     assert_true(got->pw_uid == want->pw_uid && got->pw_gid == want->pw_gid);
 }
 
+static void system_test_end(void)
+{
+    free(users__file.text);
+    free(users__members);
+    users__file = (Users){0};
+    users__members = NULL;
+    system_test_file = (Str){0};
+}
+
 /* Of everybody in /etc/passwd and /etc/group. */
 static void system_test_users(void **state)
 {
@@ -127,12 +153,83 @@ static void system_test_users(void **state)
     }
     endgrent();
     assert_null(system_test_getgrnam("no such group"));
-    free(users__file.text);
-    free(users__members);
+    system_test_end();
+}
+
+/* Lines that are none are passed over, and the first of two is the one. */
+static void system_test_lines(void **state)
+{
+    static const char *const none[] = {"short", "minus", "letters", "large", "empty", "group", "no such user", "behind"};
+    struct passwd *p;
+    gid_t          groups[8];
+    int            n = 8;
+
+    (void)state;
+    system_test_file = STR("short:x:1:1:a:/\nminus:x:-1:0:::\nletters:x:1x:0:::\nlarge:x:4294967296:0:::\nempty:x::0:::\n\n"
+                           "group:x:1:y:::\n:x:5:5:::\ntwice:x:7:8:g:/h:/s:with:colons\ntwice:x:9:9:::\nlast:x:4294967294:6:g:/h:/s"
+                           "\n\0behind:x:3:3:::\n");
+    for (size_t i = 0; i < COUNT_OF(none); i++)
+        assert_null(system_test_getpwnam(none[i]));
+    assert_null(system_test_getpwuid(0));
+    assert_null(system_test_getpwuid(1));
+    assert_string_equal(system_test_getpwuid(5)->pw_name, "");
+    p = system_test_getpwnam("twice");
+    assert_true(p && p->pw_uid == 7 && p->pw_gid == 8 && strcmp(p->pw_shell, "/s:with:colons") == 0);
+    assert_string_equal(system_test_getpwuid(9)->pw_name, "twice");
+    p = system_test_getpwuid(4294967294);
+    assert_true(p && strcmp(p->pw_name, "last") == 0 && strcmp(p->pw_shell, "/s") == 0);
+
+    system_test_file = STR("a:x:1\nb:x:2:\nc:x:3:me,you,,me\nd:x:x:me\ne:x:5:met,m\nf:x:4294967295:you:me\ng:x:7:me");
+    assert_null(system_test_getgrnam("a"));
+    assert_null(system_test_getgrnam("d"));
+    assert_null(system_test_getgrgid(2)->gr_mem[0]);
+    assert_int_equal(system_test_getgrouplist("me", 2, groups, &n), 3);
+    assert_true(groups[0] == 2 && groups[1] == 3 && groups[2] == 7 && n == 3);
+    n = 2;
+    assert_int_equal(system_test_getgrouplist("me", 7, groups, &n), 2);
+    assert_true(groups[0] == 7 && groups[1] == 3);
+    system_test_file = STR("");
+    assert_null(system_test_getgrgid(0));
+    assert_null(system_test_getpwuid(0));
+    n = 1;
+    assert_int_equal(system_test_getgrouplist("me", 2, groups, &n), 1);
+    system_test_end();
+}
+
+/* A last line that ends with the room for the file, and around that; a line of 1 MB; a file that is refused. */
+static void system_test_large(void **state)
+{
+    static const size_t sizes[] = {65535, 65536, 65537, 131072, 1 << 20, (8 << 20) - 1, 8 << 20};
+    char *text = test_malloc(8 << 20);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        size_t n = sizes[i];
+        memset(text, 'x', n);
+        memcpy(text, "first:x:1:1:", 12);
+        memcpy(text + n - 22, ":/:\nlast:x:2:2::/:/sh", 22);
+        system_test_file = (Str){text, n};
+        struct passwd *p = system_test_getpwnam("last");
+        assert_int_equal(p != NULL, n < (8 << 20));
+        assert_true(!p || strcmp(p->pw_shell, "/sh") == 0);
+        p = system_test_getpwuid(1);
+        assert_true(n == (8 << 20) ? !p : strlen(p->pw_gecos) == n - 12 - 22);
+
+        memset(text, ',', n);
+        memcpy(text, "many:x:1:", 9);
+        memcpy(text + n - 3, ",me", 3);
+        gid_t groups[2];
+        int   room = 2;
+        assert_int_equal(system_test_getgrouplist("me", 5, groups, &room), n < (8 << 20) ? 2 : 1);
+    }
+    test_free(text);
+    system_test_end();
 }
 
 static const struct CMUnitTest system_tests[] = {
     cmocka_unit_test(system_test_dates),
     cmocka_unit_test(system_test_words),
     cmocka_unit_test(system_test_users),
+    cmocka_unit_test(system_test_lines),
+    cmocka_unit_test(system_test_large),
 };
