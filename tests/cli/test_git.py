@@ -242,11 +242,6 @@ def test_https_refusals(install, nginx, shop):
     assert error["code"] in ("E8010", "E5001")
 
 
-def test_an_abx_without_tls(install):
-    if needs_tls.args[0]:
-        install("https://127.0.0.1:1/p.git").refused("without TLS", code="E5001")
-
-
 # --- ssh -----------------------------------------------------------------------------
 
 def test_ssh(install, sshd, shop):

@@ -501,6 +501,7 @@ def test_a_certificate_that_nobody_signed(abx, site, served):
 @pytest.mark.skipif(TLS, reason="this build has TLS")
 def test_without_tls(abx):
     refused(abx, "E5001", "registry:demo", env=registry("https://127.0.0.1:1/x"), says="without TLS")
+    refused(abx, "E5001", "https://127.0.0.1:1/p.git", says="without TLS")
 
 
 # --- sources that are refused ---
