@@ -23,6 +23,8 @@ int main(void)
     size_t      room = sizeof pages;
 
     while (fgets(line, sizeof line, stdin)) {
+        if (!strchr(line, '\n'))
+            die("mkhelp: a line is longer than expected, or has no end");
         if (*line == '#')
             continue;
         if (strncmp(line, "@ ", 2) == 0) {

@@ -282,7 +282,6 @@ static const struct CMUnitTest args_tests[] = {
     cmocka_unit_test(args_test_asking),
     cmocka_unit_test(args_test_mention),
     cmocka_unit_test(args_test_pages),
-        cmocka_unit_test(args_test_pages),
-        cmocka_unit_test(args_test_table),
+    cmocka_unit_test(args_test_table),
     cmocka_unit_test(args_test_distance),
 };
