@@ -132,11 +132,6 @@ void copy_item(Copy *c, const Item *i, Str why)
 
 /* ---- paths ---- */
 
-bool copy_is_pattern(Str path)
-{
-    return str_has(path, '*') || str_has(path, '?') || str_has(path, '[') || str_has(path, '\\');
-}
-
 bool copy_ends_in_folder(Str path)
 {
     return str_ends(path, STR("/")) || str_ends(path, STR("/.")) || str_eq(path, STR("."));
@@ -496,7 +491,7 @@ static bool copy__names(Copy *c, Err *err)
         roots[i].path = o->paths[i];
         if (!walk_name(path, &roots[i].name, err))
             return false;
-        if (o->from && copy_is_pattern(path))
+        if (o->from && walk_is_pattern(path))
             c->several = true;
         else
             names[n++] = roots[i].name;

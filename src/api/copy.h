@@ -45,7 +45,6 @@ ABX_FN void copy_failed(Copy *c, Str path, const char *reason);
 ABX_FN void copy_item(Copy *c, const Item *i, Str why);     /* what a receiver says; `why` something FAILED, if it is known */
 ABX_FN const char *copy_reason(int sys);
 
-ABX_FN bool copy_is_pattern(Str path);          /* or could be one */
 ABX_FN bool copy_ends_in_folder(Str path);      /* "x/" and "x/." are folders, whatever is there */
 ABX_FN Str  copy_join(Arena *a, Str folder, Str name);
 /* False: E8002, two of the names are one, and would come to lie at one place. */

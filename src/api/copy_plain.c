@@ -419,7 +419,7 @@ static bool copy_plain__match(CopyPlain *s, CopyPlainRoots *r, Str base, Str res
         return true;            /* no path is so long */
     Arena a = arena_make(COPY_PLAIN_ROOM);
     while (!sign && str_cut(&rest, '/', &part)) {
-        sign = copy_is_pattern(part);
+        sign = walk_is_pattern(part);
         if (part.n && !sign)
             base = copy_join(&a, base, part);
     }
@@ -441,7 +441,7 @@ static bool copy_plain__sources(CopyPlain *s, CopyPlainRoots *r, Err *err)
     for (size_t i = 0; i < c->o->path_count; i++) {
         Str    path = str_from(c->o->paths[i]);
         size_t before = r->n;
-        bool   pattern = c->several && copy_is_pattern(path);
+        bool   pattern = c->several && walk_is_pattern(path);
         if (pattern && !copy_plain__look(s, c->o->from, path, &info, &there, &folder, err))
             return false;
         if (!(pattern && !there ? copy_plain__match(s, r, (Str){0}, path, err) : copy_plain__add(s, r, path, err)))

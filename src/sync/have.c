@@ -3,6 +3,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "data/glob.h"
+#include "os/folder.h"
 #include "sync/draft.h"
 #include "sync/order.h"
 #include "sync/target.h"
@@ -203,6 +205,32 @@ static bool have__tell_below(HaveTeller *t, const char *at, Str name, Err *err)
     return ok;
 }
 
+/* The root itself, unless it is a link, which the copy would replace. */
+static bool have__tell_root(HaveTeller *t, const char *at, Str name, Err *err)
+{
+    struct stat st;
+
+    return lstat(at, &st) != 0 || S_ISLNK(st.st_mode) || have__tell_below(t, at, name, err);
+}
+
+/* What a pattern made, and the parts of it, of which nobody knows the names yet. */
+static bool have__tell_matches(HaveTeller *t, const char *folder, Str pattern, Err *err)
+{
+    Arena      a = arena_make(ARENA_COMMAND);
+    const Str *names;
+    int        fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ptrdiff_t  n = folder_names(fd, LIMIT_SYNC_ROOTS, &a, &names);
+    bool       ok = true;
+
+    for (ptrdiff_t i = 0; ok && i < n; i++)
+        if (glob_name(pattern, names[i]) || str_eq(pattern, names[i]) || (t->partials && draft_is_part(names[i])))
+            ok = have__tell_root(t, arena_fmt(&a, "%s%s", folder, names[i].p).p, names[i], err);
+    if (fd >= 0)
+        close(fd);
+    arena_free(&a);
+    return ok;
+}
+
 /* Where a copy of `name` to the target would go: into a folder that is there, or
  * to where the target leads. */
 static Str have__where(const char *target, Str name, Buf *at)
@@ -226,12 +254,15 @@ bool have_list(const char *target, Str name, bool partials, Sink to, Err *err)
     Buf         room = buf_make(LIMIT_SYNC_PATH);
     Str         at = have__where(target, name, &room);
     struct stat st;
-    bool        fits = !room.over && name.n <= LIMIT_SYNC_PATH, there = fits && lstat(at.p, &st) == 0, ok = true;
+    bool        fits = !room.over && name.n <= LIMIT_SYNC_PATH, ok = true;
 
-    if (partials && fits && !(there && S_ISDIR(st.st_mode)) && order_name(at).n)
-        ok = have__tell_beside(&t, at, name, err);
-    if (ok && there && !S_ISLNK(st.st_mode))
-        ok = have__tell_below(&t, at.p, name, err);
+    if (fits && str_ends(str_from(target), STR("/")) && walk_is_pattern(name)) {
+        ok = have__tell_matches(&t, target, name, err);
+    } else if (fits) {
+        if (partials && !(lstat(at.p, &st) == 0 && S_ISDIR(st.st_mode)) && order_name(at).n)
+            ok = have__tell_beside(&t, at, name, err);
+        ok = ok && have__tell_root(&t, at.p, name, err);
+    }
     ok = ok && have__tell(&t, &(Item){.kind = ITEM_END}, err);
     buf_free(&t.line);
     buf_free(&room);

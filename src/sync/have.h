@@ -25,7 +25,7 @@ ABX_FN bool  have_find(const Have *h, ItemKind kind, Str path, Item *i) ABX_CHEC
 /* Lists, as lines to the sink and to ITEM_END, all files that a copy of a root
  * `name` to `target` would find: at target/name where the target is a folder and
  * name is not ".", else at the target; their paths begin with `name`. Of several
- * roots the target is to end in a slash. Reads and hashes all of it. `partials`:
+ * roots, or a pattern for them, the target is to end in a slash. Reads and hashes all of it. `partials`:
  * those of interrupted copies, as ITEM_PART with a path of their own, by which
  * have_find() knows their file, and not as ITEM_HAVE. Nothing there: ITEM_END
  * alone. What cannot be read is left out. False: the sink's error. */

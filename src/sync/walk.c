@@ -302,7 +302,7 @@ static bool walk__keep(WalkPaths *p, const char *path, Err *err)
     return true;
 }
 
-static bool walk__has_signs(Str s)
+bool walk_is_pattern(Str s)
 {
     return str_has(s, '*') || str_has(s, '?') || str_has(s, '[') || str_has(s, '\\');
 }
@@ -327,7 +327,7 @@ static bool walk__matches(const char *before, Str part, WalkPaths *to, Err *err)
 /* One part of the pattern, and the slashes behind it. */
 static bool walk__part(WalkPaths *from, Str part, Str slashes, WalkPaths *to, Err *err)
 {
-    bool signs = walk__has_signs(part), ok = true;
+    bool signs = walk_is_pattern(part), ok = true;
 
     for (size_t i = 0; i < from->n && ok; i++) {
         size_t first = to->n;
@@ -352,7 +352,7 @@ bool walk_expand(Str pattern, Arena *a, const char ***paths, size_t *n, Err *err
     size_t      i = 0, name, end, last = 0;
     bool        ok = walk__keep(&at, "", err);
 
-    if (!walk__has_signs(pattern) || lstat(whole, &st) == 0) {
+    if (!walk_is_pattern(pattern) || lstat(whole, &st) == 0) {
         at.v[0] = whole;
         i = pattern.n;
     }

@@ -56,6 +56,8 @@ ABX_FN int64_t walk_changed(const struct stat *st);         /* as in an entry */
  * and "/" it is ".". False: E8002, there is none ("..", "", "a/.."). */
 ABX_FN bool walk_name(Str path, Str *name, Err *err) ABX_CHECK;
 
+ABX_FN bool walk_is_pattern(Str path);                      /* or could be one */
+
 /* Paths for a pattern (data/glob: `*`, `?`, `[…]`, `\x`), relative ones from
  * the working directory, in byte order. A path that is there as it stands is
  * itself; so is one without signs. A `*` matches no first dot. False: E4001,

@@ -588,6 +588,24 @@ def test_resume(boxes, slow, tmp_path, way, kill):
     assert ran.status == 0 and ran.doc["files"] == 3 and look() == want, ran
 
 
+def test_resume_of_a_pattern(boxes, slow, tmp_path):
+    t = boxes.folder()
+    big(tmp_path / "from")
+    assert boxes.copy("upload", "box", "from", t).status == 0
+    (tmp_path / "to").mkdir()
+    process = begin_slowly(boxes, slow, ["download", "--resume", "box", t + "/f*/*", "to"], least=3000000)
+    process.kill()
+    process.wait(10)
+    assert (tmp_path / "to/a").exists() and not (tmp_path / "to/big").exists()
+    before, slow.pause = type(slow).carried, 0
+    ran = boxes.copy("--json", "download", "--resume", "box", t + "/f*/*", "to")
+    assert type(slow).carried - before < 4500000
+    assert ran.status == 0 and ran.doc["files"] == 3, ran
+    for name in ("a", "big", "z"):
+        assert (tmp_path / "to" / name).read_bytes() == (tmp_path / "from" / name).read_bytes()
+    assert len(os.listdir(tmp_path / "to")) == 3
+
+
 @pytest.mark.parametrize("way", ["upload", "download"])
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_ctrl_c(boxes, slow, tmp_path, way, what):

@@ -166,6 +166,12 @@ static void have_list_test(void **state)
         {"mkdir -p T/d; printf ab > T/d/$P", "T", "d", true, "part 2 d/%s\nend 0 \n", "d/a"},
         {"mkdir -p T/d; printf ab > T/d/$P", "T", "d", false, "have 2 d/%s\nend 0 \n", NULL},
         {"mkdir -p T; printf ab > T/$P", "T", ".", true, "part 2 ./%s\nend 0 \n", "./a"},
+        /* a pattern, of which the names are not known */
+        {"mkdir -p T/a1 T/b; printf ab > T/$P; printf c > T/a1/x; printf d > T/a2; ln -s a2 T/a3; : > T/b/a; : > T/.a", "T/", "?[0-9]", true,
+         "part 2 %s\nhave 1 a1/x\nhave 1 a2\nend 0 \n", "a"},
+        {"mkdir T; printf a > 'T/[x]'; printf bc > T/x; : > T/y", "T/", "[x]", true, "have 1 [x]\nhave 2 x\nend 0 \n", NULL},
+        {"mkdir T; printf a > T/a; printf bc > T/$P", "T/", "?", false, "have 1 a\nend 0 \n", NULL},
+        {"printf a > T", "T/", "?", true, "end 0 \n", NULL},
         /* nobody would go on with one of these */
         {"printf ab > $Q; ln $Q two", "T", "a", true, "end 0 \n", NULL},
         {"mkdir -p T/d; printf ab > T/d/$P; ln T/d/$P T/d/two", "T", "d", true, "have 2 d/%s\nhave 2 d/two\nend 0 \n", NULL},
