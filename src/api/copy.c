@@ -201,6 +201,22 @@ Source copy_source(CopyLocal *f)
     return (Source){copy__local_read, f, f->size};
 }
 
+/* What failed here has the codes of what fails in a sandbox. */
+static bool copy__local_failure(Err *err)
+{
+    if (err->code != E0000 || err->kind == ERR_CANCELLED)
+        return false;
+    err->code = E4000;
+    if (err->sys == ENOENT) {
+        err->code = E4001;
+        err->kind = ERR_NOT_FOUND;
+    } else if (err->sys == EACCES || err->sys == EPERM || err->sys == EROFS) {
+        err->code = E4002;
+        err->kind = ERR_DENIED;
+    }
+    return false;
+}
+
 static bool copy__local_open(const char *local, const abx_sandbox *b, CopyLocal *f, Err *err)
 {
     struct stat st;
@@ -209,7 +225,7 @@ static bool copy__local_open(const char *local, const abx_sandbox *b, CopyLocal 
     *f = (CopyLocal){.fd = open(local, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), .name = local, .mode = -1, .size = -1,
                      .cancel_fd = b->session->provider->host.cancel_fd, .hash = sha256_make()};
     if (f->fd < 0 || fstat(f->fd, &st) != 0)
-        return err_sys(err, errno, E4000, "cannot open %s", local);
+        return err_sys(err, errno, E0000, "cannot open %s", local) || copy__local_failure(err);
     f->folder = S_ISDIR(st.st_mode);
     if (S_ISREG(st.st_mode)) {
         f->mode = (int)(st.st_mode & 0777);
@@ -278,14 +294,6 @@ static bool copy__up_file(Copy *c, CopyLocal *f, Err *err)
 }
 
 /* ---- one file, received ---- */
-
-/* The file layer does not know what its failure means to us. */
-static bool copy__local_failure(Err *err)
-{
-    if (err->code == E0000 && err->kind != ERR_CANCELLED)
-        err->code = E4000;
-    return false;
-}
 
 int64_t abx_download(abx_sandbox *b, const char *path, const char *local, abx_error *e)
 {
@@ -500,21 +508,41 @@ static bool copy__names(Copy *c, Err *err)
     return copy_differ(names, n, err);
 }
 
+/* As it is written: without "//", "." and "..", and without a slash at its end. */
+static Str copy__plain(Arena *a, Str path)
+{
+    char  *to = arena_alloc(a, path.n + 1);
+    size_t n = 0;
+    Str    part;
+
+    while (str_cut(&path, '/', &part)) {
+        if (str_eq(part, STR("..")))
+            while (n && to[--n] != '/')
+                ;
+        else if (part.n && !str_eq(part, STR("."))) {
+            to[n++] = '/';
+            memcpy(to + n, part.p, part.n);
+            n += part.n;
+        }
+    }
+    return (Str){to, n};
+}
+
 /* It would be in its own way, and a folder have no end. Links are not seen here:
  * the depth of folders ends it then. */
-static bool copy__itself(const abx_copy_options *o, Err *err)
+static bool copy__itself(const Copy *c, Err *err)
 {
-    Str to = str_from(o->target);
+    const abx_copy_options *o = c->o;
+    Arena a = c->a;
 
     if (!o->from || !o->to || strcmp(o->from->id, o->to->id) != 0 ||
         strcmp(abx_session_provider(o->from->session), abx_session_provider(o->to->session)) != 0)
         return false;
+    Str to = copy__plain(&a, str_from(o->target));
     for (size_t i = 0; i < o->path_count; i++) {
-        Str path = str_from(o->paths[i]);
-        path.n -= str_ends(path, STR("/."));
-        while (path.n && path.p[path.n - 1] == '/')
-            path.n--;
-        if (str_starts(to, path) && (to.n == path.n || to.p[path.n] == '/'))
+        Str path = copy__plain(&a, str_from(o->paths[i])), name = c->roots[i].name;
+        bool beside = !str_eq(name, STR(".")) && path.n == to.n + 1 + name.n && str_starts(path, to);
+        if (beside || (str_starts(to, path) && (to.n == path.n || to.p[path.n] == '/')))
             return !err_set(err, ERR_USAGE, E4000, "%s cannot be copied to where it is", o->paths[i]);
     }
     return false;
@@ -526,7 +554,7 @@ static bool copy__run(Copy *c, Err *err)
 
     if (o->size != sizeof *o || (!o->from && !o->to) || !o->path_count || !o->target || !o->target[0])
         return err_set(err, ERR_USAGE, E8002, "a copy needs a sandbox, a source and a target");
-    if (!copy__names(c, err) || copy__itself(o, err))
+    if (!copy__names(c, err) || copy__itself(c, err))
         return false;
     return !o->from ? copy__up(c, err) : !o->to ? copy__down(c, err) : copy__many(c, NULL, err);
 }
