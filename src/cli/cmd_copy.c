@@ -85,7 +85,7 @@ static int cmd_copy__result(const CmdCopy *c, const abx_copied *done)
         buf_addf(&text, "%s: ", screen_line(r->a, str_from(path), false).p);
         if (!one)
             buf_addf(&text, "%lld file%s, ", (long long)done->files, done->files == 1 ? "" : "s");
-        buf_addf(&text, "%lld bytes", (long long)done->bytes);
+        buf_addf(&text, "%lld byte%s", (long long)done->bytes, done->bytes == 1 ? "" : "s");
         if (done->failed)
             buf_addf(&text, "; %lld failed", (long long)done->failed);
         buf_addc(&text, '\n');

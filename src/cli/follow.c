@@ -144,7 +144,7 @@ static bool follow__event(Follow *f, const abx_event *event, Err *err)
         return true;
     case ABX_REPLAY:
         if (event->offset && f->job && !f->job->silent)
-            output_notice(&f->run->out, arena_fmt(f->run->a, "the first %llu bytes are not kept any more",
+            output_notice(&f->run->out, arena_fmt(f->run->a, "what came before byte %llu is not kept any more",
                                                   (unsigned long long)event->offset).p);
         follow__see(f, event->offset);
         return true;

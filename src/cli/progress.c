@@ -81,7 +81,7 @@ static void progress__text(Progress *p, const abx_copy_event *ev, Buf *to)
     if (ev->total_files > 1)
         buf_addf(to, "  %lld of %lld files", (long long)ev->files, (long long)ev->total_files);
     else if (ev->total_files < 0 && ev->files > 0)
-        buf_addf(to, "  %lld files", (long long)ev->files);
+        buf_addf(to, "  %lld file%s", (long long)ev->files, ev->files == 1 ? "" : "s");
 }
 
 /* "[=====>    ] 45%  " in what is left of the line. */

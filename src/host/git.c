@@ -230,7 +230,7 @@ static bool git__by_parts(Git *g, Tree *to, Err *err)
     /* The server does not give what the archive has otherwise. */
     why = *err;
     if (!g->ref->allow_unverified) {
-        err_set(err, ERR_DENIED, E8012, "%zu files of the archive are not as in the commit, and the server does not give "
+        err_set(err, ERR_DENIED, E8012, "%zu of the files in the archive are not as in the commit, and the server does not give "
                 "those: %s", differ, why.text);
         return err_hint(err, "--allow-unverified takes them as they come; then the plugin is not pinned.");
     }

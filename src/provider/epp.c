@@ -185,10 +185,10 @@ static bool epp__create_request(Epp *e, const CreateRequest *rq, Str entrypoint,
     int64_t cpu, memory;
 
     if (rq->timeout_s == 0)
-        return err_set(err, ERR_USAGE, E8002, "sandboxes of provider %.*s always expire: after %d seconds at most",
+        return err_set(err, ERR_USAGE, E8002, "sandboxes of provider %.*s always expire: after %d s at most",
                        STR_ARG(e->spec.id), LIMIT_EPP_TIMEOUT_S);
     if (rq->timeout_s > LIMIT_EPP_TIMEOUT_S)
-        return err_set(err, ERR_USAGE, E8002, "a sandbox of provider %.*s lives for %d seconds at most, not %lld",
+        return err_set(err, ERR_USAGE, E8002, "a sandbox of provider %.*s lives for %d s at most, not %lld",
                        STR_ARG(e->spec.id), LIMIT_EPP_TIMEOUT_S, (long long)rq->timeout_s);
     if (!epp__amount(rq->cpu, false, &cpu, err) || !epp__amount(rq->memory, true, &memory, err) ||
         !epp_plugin_utf8(rq->template, "the template's name", err) ||
@@ -426,7 +426,7 @@ static bool epp__set_timeout(Provider *p, Str id, int64_t seconds, Arena *a, San
     const Json *result;
 
     if (seconds > LIMIT_EPP_TIMEOUT_S)
-        return err_set(err, ERR_USAGE, E8002, "a sandbox of provider %.*s lives for %d seconds at most, not %lld",
+        return err_set(err, ERR_USAGE, E8002, "a sandbox of provider %.*s lives for %d s at most, not %lld",
                        STR_ARG(e->spec.id), LIMIT_EPP_TIMEOUT_S, (long long)seconds);
     if (!epp_plugin_attach(e, EPP_GATE_TIMEOUT, id, d, err))
         return false;

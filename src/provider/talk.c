@@ -380,7 +380,7 @@ static Step talk__exit(Talk *t, TalkChannel *c, const Frame *f, TalkEvent *ev, E
                     : ev->exit.out == c->got[0] && ev->exit.err == c->got[1];
     if (!same) {
         err_set(err, ERR_CLOSED, E5000,
-                "output was lost: the command printed %llu bytes, and %llu arrived (it ended with %s %u)",
+                "output was lost: bytes that the command printed: %llu, that arrived: %llu (it ended with %s %u)",
                 (unsigned long long)(ev->exit.out + ev->exit.err), (unsigned long long)(t->replayed + got),
                 ev->exit.how == FRAME_ENDED_CODE ? "status" : "signal", (unsigned)ev->exit.number);
         return talk__over(t);

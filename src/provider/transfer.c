@@ -105,7 +105,7 @@ static bool transfer__count(void *ctx, char *p, size_t cap, size_t *n, Err *err)
     c->n += (int64_t)*n;
     c->ended = *n == 0;
     if (c->inner.size >= 0 && (c->n > c->inner.size || (c->ended && c->n < c->inner.size)))
-        return err_set(err, ERR_INPUT, E4000, "what is sent was to have %lld bytes, and %s", (long long)c->inner.size,
+        return err_set(err, ERR_INPUT, E4000, "what is sent was to have a size of %lld, and %s", (long long)c->inner.size,
                        c->ended ? "ended before" : "has more");
     return true;
 }
@@ -228,7 +228,7 @@ static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Ent
     if (!entry_look(x, temporary, &there, a, d, err))
         return false;
     if (!there.there || there.type != FILE_REGULAR || there.size != sent)
-        return err_set(err, ERR_REMOTE, E4000, "%lld bytes were sent to the sandbox, and %lld are there",
+        return err_set(err, ERR_REMOTE, E4000, "bytes that were sent to the sandbox: %lld, that are there: %lld",
                        (long long)sent, (long long)(there.there ? there.size : 0));
     *size = there.size;
     if (transfer__rename(x, temporary, path, mode, old->owner, a, d, err))

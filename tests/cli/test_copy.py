@@ -237,18 +237,36 @@ def test_patterns(boxes, tmp_path):
     assert ran.status == 4 and b"[E4001]" in ran.err, ran
     # The shell here has its own; what it leaves is a name.
     ran = boxes.copy("upload", "box", "*.none", t + "/x")
-    assert ran.status in (1, 4) and b"*.none" in ran.err, ran
+    assert ran.status == 4 and b"*.none" in ran.err, ran
+
+
+def test_nothing_is_there_on_either_side(boxes, tmp_path):
+    """E4001, and so status 4, here as there."""
+    t = boxes.folder()
+    for name in "fg":
+        (tmp_path / name).write_text("x")
+    (tmp_path / "to-nothing").symlink_to("nothing/below")
+    boxes.inside(f"echo > {t}/f; ln -s nothing/below {t}/to-nothing")
+    for words in (["upload", "box", "none", t], ["upload", "--resume", "box", "none", t], ["upload", "box", "f", "g", f"{t}/none"],
+                  ["download", "box", f"{t}/none", "x"], ["download", "--resume", "box", f"{t}/none", "x"], ["download", "box", f"{t}/*", "none"],
+                  ["download", "box", f"{t}/f", "to-nothing"], ["cp", f"box:{t}/none", f"box:{t}/x"]):
+        ran = boxes.copy(*words)
+        assert ran.status == 4 and b"[E4001]" in ran.err, (words, ran)
 
 
 def test_to_where_it_is(boxes):
     t = boxes.folder()
     boxes.inside(SOURCE.format(t))
     before = boxes.tree(t)
-    for path, to in [("d", "d/e"), ("d", "d"), ("d/", "d/e/"), ("d/.", "d/new"), ("f", "f"), ("", "new")]:
+    for path, to in [("d", "d/e"), ("d", "d"), ("d/", "d/e/"), ("d/.", "d/new"), ("f", "f"), ("", "new"), ("./d", "/d/e/."),
+                     ("x/../d", "d/./e"), ("d//", "../../../../../..{t}/./d/e"), ("d", ""), ("d/", "."), ("*", "")]:
+        to = to.replace("{t}", t)
         ran = boxes.copy("cp", f"box:{t}/{path}", f"opensandbox:box:{t}/{to}")
         assert ran.status == 1 and b"cannot be copied to where it is" in ran.err, (path, to, ran)
     assert boxes.tree(t) == before
-    assert boxes.copy("cp", f"box:{t}/d", f"box:{t}/d2").status == 0
+    for path, to in [("d", "d2"), ("d/.", ""), ("d/..d", "d2/..d")]:
+        boxes.inside(f"mkdir -p {t}/d/..d")
+        assert boxes.copy("cp", f"box:{t}/{path}", f"box:{t}/{to}").status == 0, (path, to)
 
 
 # --- what comes with them ---
@@ -271,7 +289,8 @@ def test_the_mode_of_a_single_file(boxes, tmp_path):
     t = boxes.folder()
     (tmp_path / "f").write_text("x")
     (tmp_path / "f").chmod(0o4750)
-    assert boxes.copy("upload", "box", "f", t + "/f").status == 0
+    ran = boxes.copy("upload", "box", "f", t + "/f")
+    assert ran.status == 0 and ran.out.decode() == f"{t}/f: 1 byte\n", ran
     assert boxes.tree(t)["f"] == [0o750, "x"]
     boxes.inside(f"chmod 4751 {t}/f")
     for before, after in ((None, 0o751), (0o640, 0o640)):

@@ -144,7 +144,7 @@ def test_what_cannot_be_proved(hub, forge):
     path.chmod(0o644)
     path.unlink()
     try:
-        hub(commit).refused("1 files of the archive", "--allow-unverified", code="E8012")
+        hub(commit).refused("1 of the files in the archive", "--allow-unverified", code="E8012")
         got = hub(commit, None, "--allow-unverified")
         assert got.trust == "unpinned"
         assert got.files["stamp"] == ("100644", commit.encode() + b"\n")
