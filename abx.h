@@ -460,6 +460,7 @@ typedef struct abx_copy_event {
     const char   *reason;           /* ABX_COPY_FAILED: what is wrong, in one line, cleaned */
     int64_t       bytes, total;     /* so many of file content have moved, of so many; total -1: not known */
     int64_t       files, total_files;
+    const char   *sha256;           /* ABX_COPY_DONE, ABX_COPY_SAME of a file that was verified: in hex; NULL */
 } abx_copy_event;
 
 typedef struct abx_copy_options {
@@ -479,7 +480,8 @@ typedef struct abx_copied {
     int64_t files, bytes;           /* that were copied, or were there already */
     int64_t failed;                 /* entries that were not */
     int     tree;                   /* a folder was among them */
-    char    path[4096];             /* of one file: where it lies now */
+    char    path[4096];             /* of one file: where it lies now, */
+    char    sha256[65];             /* and its hash in hex; "": it was not verified */
 } abx_copied;
 
 /* Copies by the rules of `cp -R` (a table is in `abx help copying`): a file, a

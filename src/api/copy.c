@@ -3,6 +3,7 @@
 #include "abx.h"
 #include "api/error.h"
 #include "api/hash.h"
+#include "base/hex.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "data/clean.h"
@@ -79,6 +80,7 @@ static void copy__tell(const Copy *c, abx_copy_kind kind, Str path, const char *
     if (c->o->event)
         c->o->event(c->o->ctx, &(abx_copy_event){
             .kind = kind, .path = arena_str(&a, path).p, .reason = clean_message(str_from(reason), NULL, 0, &a).p,
+            .sha256 = kind == ABX_COPY_PROGRESS || kind == ABX_COPY_FAILED || !*c->out->sha256 ? NULL : c->out->sha256,
             .bytes = c->moved, .total = c->total, .files = c->out->files, .total_files = c->total_files,
         });
 }
@@ -92,8 +94,13 @@ void copy_moved(Copy *c, int64_t bytes)
     copy__tell(c, ABX_COPY_PROGRESS, (Str){0}, NULL);
 }
 
-void copy_done(Copy *c, abx_copy_kind kind, Str path, int64_t size)
+void copy_done(Copy *c, abx_copy_kind kind, Str path, int64_t size, const unsigned char *sha256)
 {
+    c->out->sha256[0] = '\0';
+    if (sha256 && c->verify) {
+        hex_write((Str){(const char *)sha256, SHA256_SIZE}, c->out->sha256);
+        c->out->sha256[2 * SHA256_SIZE] = '\0';
+    }
     if (kind == ABX_COPY_SAME)
         c->moved += size;
     if (size >= 0) {
@@ -127,7 +134,8 @@ void copy_item(Copy *c, const Item *i, Str why)
     if (i->kind == ITEM_FAILED)
         copy_failed(c, i->path, why.n ? why.p : copy_reason((int)i->number));
     else if (i->kind == ITEM_DONE || i->kind == ITEM_KEPT)
-        copy_done(c, i->kind == ITEM_DONE ? ABX_COPY_DONE : ABX_COPY_SAME, i->path, file ? i->size : -1);
+        copy_done(c, i->kind == ITEM_DONE ? ABX_COPY_DONE : ABX_COPY_SAME, i->path, file ? i->size : -1,
+                  i->hashed ? i->sha256 : NULL);
 }
 
 /* ---- paths ---- */
@@ -275,6 +283,7 @@ static bool copy__up_file(Copy *c, CopyLocal *f, Err *err)
     Str     target = str_from(c->o->target), name = c->roots[0].name, path = target;
     bool    inside = copy_ends_in_folder(target);
     int64_t size;
+    unsigned char sum[SHA256_SIZE];
 
     f->c = c;
     c->total = f->size;
@@ -286,9 +295,10 @@ static bool copy__up_file(Copy *c, CopyLocal *f, Err *err)
         path = copy_join(&c->a, target, name);
         ok = copy__send(c->o->to, f, path, &size, err);
     }
-    if (!ok || (c->verify && !hash_compare(c->o->to, path, &f->hash, true, err)))
+    sha256_end(&f->hash, sum);
+    if (!ok || (c->verify && !hash_compare(c->o->to, path, sum, true, err)))
         return false;
-    copy_done(c, ABX_COPY_DONE, name, size);
+    copy_done(c, ABX_COPY_DONE, name, size, sum);
     copy_lies(c, path);
     return true;
 }
@@ -378,20 +388,21 @@ static bool copy__down_file(Copy *c, Err *err)
     bool     inside = copy_ends_in_folder(target) || fs_type(target.p) == FS_FOLDER;
     CopyInto t = {.c = c, .path = inside ? copy_join(&c->a, target, name).p : target.p, .hash = sha256_make()};
     int64_t  size;
+    unsigned char sum[SHA256_SIZE];
 
     c->total_files = 1;
     if (!copy__into_open(&t, false, err) && err->kind != ERR_NOT_FOUND)
         return false;
     bool ok = copy__get(b, path, (Sink){copy__into_write, &t}, &size, err) &&
               copy__into_open(&t, true, err) &&
-              (!c->verify || hash_compare(b, path, &t.hash, true, err));
+              (!c->verify || (sha256_end(&t.hash, sum), hash_compare(b, path, sum, true, err)));
     if (ok)
         copy__into_mode(&t, b, path);
     else if (t.open)
         fs_temp_abort(&t.temp);
     if (!ok || !fs_temp_commit(&t.temp, true, err))
         return copy__local_failure(err);
-    copy_done(c, ABX_COPY_DONE, name, size);
+    copy_done(c, ABX_COPY_DONE, name, size, sum);
     copy_lies(c, str_from(t.path));
     return true;
 }
@@ -570,5 +581,7 @@ int abx_copy(const abx_copy_options *options, abx_copied *out, abx_error *e)
     bool ok = copy__run(&c, &err);
     copy__tell(&c, ABX_COPY_PROGRESS, (Str){0}, NULL);
     arena_free(&c.a);
+    if (c.out->tree || c.out->files != 1)
+        c.out->sha256[0] = '\0';
     return ok ? 0 : error_give(e, &err);
 }

@@ -40,7 +40,8 @@ ABX_FN Source copy_source(CopyLocal *f);
 
 /* What is told. Paths and reasons may be hostile. */
 ABX_FN void copy_moved(Copy *c, int64_t bytes);
-ABX_FN void copy_done(Copy *c, abx_copy_kind kind, Str path, int64_t size);     /* size -1: of a folder or a link */
+ABX_FN void copy_done(Copy *c, abx_copy_kind kind, Str path, int64_t size,     /* -1: of a folder or a link */
+                      const unsigned char *sha256);     /* NULL: not known */
 ABX_FN void copy_failed(Copy *c, Str path, const char *reason);
 ABX_FN void copy_item(Copy *c, const Item *i, Str why);     /* what a receiver says; `why` something FAILED, if it is known */
 ABX_FN const char *copy_reason(int sys);

@@ -102,7 +102,7 @@ static bool copy_plain__make(CopyPlain *s, Str path, int mode, bool *made, Err *
         s->modes[s->depth] = mode;
     *made = p->kind->folder_make(p, str_from(c->o->to->id), at, DEADLINE_NONE, err);
     if (*made)
-        copy_done(c, ABX_COPY_DONE, path, -1);
+        copy_done(c, ABX_COPY_DONE, path, -1, NULL);
     else if (copy_plain__alone(err))
         copy_failed(c, path, err->text);
     else
@@ -134,14 +134,16 @@ static bool copy_plain__put(CopyPlain *s, Str path, CopyLocal *f, Err *err)
     Arena     keep = c->a;
     Str       at = copy_plain__at(s, path, &c->a);      /* what is told meanwhile lies behind it */
     int64_t   size = 0;
+    unsigned char sum[SHA256_SIZE];
 
     f->c = c;
     f->hash = sha256_make();
-    bool ok = p->kind->file_write(p, str_from(c->o->to->id), at, f->mode, copy_source(f), &size, DEADLINE_NONE, err) &&
-              (!c->verify || hash_compare(c->o->to, at, &f->hash, false, err));
+    bool ok = p->kind->file_write(p, str_from(c->o->to->id), at, f->mode, copy_source(f), &size, DEADLINE_NONE, err);
+    sha256_end(&f->hash, sum);
+    ok = ok && (!c->verify || hash_compare(c->o->to, at, sum, false, err));
     c->a = keep;
     if (ok)
-        copy_done(c, ABX_COPY_DONE, path, size);
+        copy_done(c, ABX_COPY_DONE, path, size, sum);
     else if ((ok = copy_plain__alone(err)))
         copy_failed(c, path, err->text);
     return ok;
@@ -265,10 +267,13 @@ static bool copy_plain__read(CopyPlain *s, Str remote, Err *err)
     const abx_sandbox *b = s->c->o->from;
     Provider *p = b->session->provider;
     int64_t   size;
+    unsigned char sum[SHA256_SIZE];
 
     s->hash = sha256_make();
-    return p->kind->file_read(p, str_from(b->id), remote, (Sink){copy_plain__take, s}, &size, DEADLINE_NONE, err) &&
-           (!s->receiver || s->c->o->verify <= 0 || hash_compare(b, remote, &s->hash, false, err));
+    if (!p->kind->file_read(p, str_from(b->id), remote, (Sink){copy_plain__take, s}, &size, DEADLINE_NONE, err))
+        return false;
+    sha256_end(&s->hash, sum);
+    return !s->receiver || s->c->o->verify <= 0 || hash_compare(b, remote, sum, false, err);
 }
 
 /* An entry of the sandbox's cannot be read. */

@@ -153,7 +153,8 @@ static bool copy_stream__arrived(CopyStream *s, const Item *i, Err *err)
         return copy_stream__lie(err, i->path, here ? "it has another content than what was sent"
                                                    : "it has what was not sent, or not then");
     } else {
-        copy_done(s->c, i->kind == ITEM_DONE ? ABX_COPY_DONE : ABX_COPY_SAME, i->path, file ? i->size : -1);
+        copy_done(s->c, i->kind == ITEM_DONE ? ABX_COPY_DONE : ABX_COPY_SAME, i->path, file ? i->size : -1,
+                  i->hashed ? i->sha256 : NULL);
         s->files += file && i->kind == ITEM_DONE;
         s->bytes += file && i->kind == ITEM_DONE ? i->size : 0;
     }

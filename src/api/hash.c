@@ -82,14 +82,13 @@ bool hash_file(const abx_sandbox *b, Str path, bool agent, unsigned char sha256[
     return true;
 }
 
-bool hash_compare(const abx_sandbox *b, Str path, Sha256 *hash, bool agent, Err *err)
+bool hash_compare(const abx_sandbox *b, Str path, const unsigned char sha256[static SHA256_SIZE], bool agent, Err *err)
 {
-    unsigned char there[SHA256_SIZE], here[SHA256_SIZE];
+    unsigned char there[SHA256_SIZE];
 
-    sha256_end(hash, here);
     if (!hash_file(b, path, agent, there, err))
         return err_wrap(err, "cannot compare");
-    return memcmp(there, here, SHA256_SIZE) == 0 ||
+    return memcmp(there, sha256, SHA256_SIZE) == 0 ||
            err_set(err, ERR_INPUT, E8020, "what lies at %.*s in the sandbox has another SHA-256 than what was copied", STR_ARG(path));
 }
 

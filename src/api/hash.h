@@ -9,7 +9,7 @@
 ABX_FN bool hash_file(const abx_sandbox *b, Str path, bool agent, unsigned char sha256[static SHA256_SIZE],
                       Err *err);
 
-/* Is it this one? E8020. The hash is used up. */
-ABX_FN bool hash_compare(const abx_sandbox *b, Str path, Sha256 *hash, bool agent, Err *err);
+/* Is it this one? E8020. */
+ABX_FN bool hash_compare(const abx_sandbox *b, Str path, const unsigned char sha256[static SHA256_SIZE], bool agent, Err *err);
 
 #endif

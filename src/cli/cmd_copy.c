@@ -50,6 +50,8 @@ static void cmd_copy__document(const CmdCopy *c, const abx_copied *done, const c
     document_string(&w, "path", path);
     json_key(&w, "size");
     json_put_int(&w, done->bytes);
+    if (one && *done->sha256)
+        document_string(&w, "sha256", done->sha256);
     if (!one) {
         json_key(&w, "files");
         json_put_int(&w, done->files);
@@ -215,6 +217,7 @@ static int cmd_copy__run(CmdCopy *c)
     int status;
 
     done.failed = done.tree = 0;
+    done.sha256[0] = '\0';
     c->pipe.out = &c->run->out;
     if (!cmd_copy__options(c, &err))
         return run_fail_own(c->run, &err);

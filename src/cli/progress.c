@@ -158,9 +158,12 @@ static void progress__json(const Progress *p, const char *what, const abx_copy_e
 
     json_begin(&w, '{');
     document_string(&w, "event", what);
-    if (ev->kind == ABX_COPY_FAILED) {
+    if (ev->kind != ABX_COPY_PROGRESS) {
         document_string(&w, "path", ev->path);
-        document_string(&w, "reason", ev->reason);
+        if (*ev->reason)
+            document_string(&w, "reason", ev->reason);
+        if (ev->sha256)
+            document_string(&w, "sha256", ev->sha256);
     } else {
         progress__number(&w, "bytes", ev->bytes);
         progress__number(&w, "total", ev->total);
@@ -188,10 +191,14 @@ static void progress__entry(const Progress *p, const abx_copy_event *ev)
 
 void progress_event(Progress *p, const abx_copy_event *ev)
 {
-    if (ev->kind == ABX_COPY_FAILED && p->form == PROGRESS_JSON)
-        progress__json(p, "failed", ev, -1);
-    else if (ev->kind == ABX_COPY_FAILED || (ev->kind != ABX_COPY_PROGRESS && p->run->out.verbose))
-        progress__entry(p, ev);
+    static const char *const kinds[] = {[ABX_COPY_DONE] = "copied", [ABX_COPY_SAME] = "same", [ABX_COPY_FAILED] = "failed"};
+
+    if (ev->kind == ABX_COPY_FAILED || (ev->kind != ABX_COPY_PROGRESS && p->run->out.verbose)) {
+        if (p->form == PROGRESS_JSON)
+            progress__json(p, kinds[ev->kind], ev, -1);
+        else
+            progress__entry(p, ev);
+    }
     if (p->form == PROGRESS_NONE || !clock_passed(p->next))
         return;
     p->next = clock_after(PROGRESS_DRAW_MS);

@@ -2,6 +2,7 @@
 with them, what is said of what cannot be copied, and how it is told meanwhile.
 Both sandboxes see this machine's files, but each has a /tmp of its own."""
 
+import hashlib
 import json
 import os
 import re
@@ -418,7 +419,8 @@ def test_documents(boxes, tmp_path):
     (tmp_path / "f").write_bytes(b"12345")
     for words in (["f"], ["f", "--verify"], ["--no-verify", "f"]):
         ran = boxes.copy("--json", "upload", "box", *words, t + "/f")
-        assert ran.status == 0 and ran.doc == {"path": t + "/f", "size": 5}, ran
+        want = {"sha256": hashlib.sha256(b"12345").hexdigest()} if "--verify" in words else {}
+        assert ran.status == 0 and ran.doc == {"path": t + "/f", "size": 5, **want}, ran
     ran = boxes.copy("--json", "cp", "f", "box:" + t)
     assert ran.doc == {"path": t + "/f", "size": 5}, ran
     ran = boxes.copy("--json", "download", "box", t + "/f", "g")
@@ -522,6 +524,25 @@ def test_progress_as_lines(boxes, slow, tmp_path):
     assert len(moved) > 3 and moved == sorted(moved), ran
     assert all(e["total"] == 2000000 and e["total_files"] == 4 for e in events if e["event"] == "progress" and "total" in e), ran
     assert any("total" in e for e in events), ran
+
+
+@pytest.mark.parametrize("mode", ["auto", "never"])
+def test_the_hash_is_told(boxes, tmp_path, mode):
+    t = boxes.folder()
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/f").write_text("abc")
+    sha256, boxes.mode = hashlib.sha256(b"abc").hexdigest(), mode
+    for words in (["upload", "box", "d/f", t], ["download", "box", t + "/f", "x"], ["cp", f"box:{t}/f", f"other:{t}/f"],
+                  ["upload", "box", "d/f", t + "/f", "--no-verify"], ["download", "box", t + "/f", "x", "--no-verify"]):
+        if "--no-verify" not in words and words[0] != "cp":
+            assert "sha256" not in boxes.copy("--json", *words).doc
+            words.append("--verify")
+        assert boxes.copy("--json", *words).doc.get("sha256") == (None if "--no-verify" in words else sha256), words
+    ran = boxes.copy("-v", "--json", "upload", "--progress", "json", "box", "d", t + "/to")
+    events = [json.loads(line) for line in ran.err.splitlines() if line[:1] == b"{"]
+    assert len(ran.err.splitlines()) == len(events) + 1         # which provider it is
+    assert {"event": "copied", "path": "d/f", "sha256": sha256} in events and {"event": "copied", "path": "d"} in events, ran
+    assert ran.status == 0 and "sha256" not in ran.doc, ran
 
 
 def bars(seen):
