@@ -226,6 +226,7 @@
 /* Waiting */
 #define LIMIT_CONNECT_MS    10000               /* TCP and TLS together */
 #define LIMIT_RESOLVE_MS    10000
+#define LIMIT_NEAR_MS       1000                /* a sandbox whose state and address were asked is looked into without asking again */
 #define LIMIT_CALL_MS       30000               /* one small call, unless `http_timeout` says otherwise */
 #define LIMIT_SWITCH_MS     120000              /* until a pause or resume is done */
 #define LIMIT_CREATE_MS     300000              /* the server may pull an image first */

@@ -200,7 +200,7 @@ bool entry_stat(Lifecycle *l, Str id, Str path, Arena *a, FileInfo *out, Deadlin
     Execd x;
     Entry e;
 
-    if (!entry_path(path, true, a, &path, err) || !execd_find(l, id, E4000, a, &x, d, err) ||
+    if (!entry_path(path, true, a, &path, err) || !execd_near(l, id, &x, d, err) ||
         !entry_look(&x, path, &e, a, d, err))
         return false;
     if (!e.there)
@@ -333,7 +333,7 @@ bool entry_list(Lifecycle *l, Str id, Str path, Arena *a, FileList *out, Deadlin
     Execd x;
     bool  ok;
 
-    if (!entry_path(path, true, a, &path, err) || !execd_find(l, id, E4000, a, &x, d, err))
+    if (!entry_path(path, true, a, &path, err) || !execd_near(l, id, &x, d, err))
         return false;
     path = arena_str(a, path);
     if (entry_is_hard(path))

@@ -26,6 +26,24 @@ bool execd_find(Lifecycle *l, Str id, Code code, Arena *a, Execd *out, Deadline 
     return lifecycle_endpoint(l, id, EXECD_PORT, a, &out->at, d, err);
 }
 
+bool execd_near(Lifecycle *l, Str id, Execd *out, Deadline d, Err *err)
+{
+    if (!clock_passed(l->near.until) && str_eq(l->near.id, id)) {
+        *out = (Execd){.server = l, .id = l->near.id, .at = l->near.at};
+        return true;
+    }
+    if (!l->near.own.size)
+        l->near.own = arena_make(ARENA_COMMAND);
+    arena_reset(&l->near.own);
+    l->near.id = arena_str(&l->near.own, id);
+    l->near.until = 0;
+    if (!execd_find(l, l->near.id, E4000, &l->near.own, out, d, err))
+        return false;
+    l->near.at = out->at;
+    l->near.until = clock_after(LIMIT_NEAR_MS);
+    return true;
+}
+
 /* ---- calls ---- */
 
 static bool execd__refused(const Execd *x, const ExecdCall *call, Exchange *in, Arena *a, Err *err)

@@ -1,6 +1,6 @@
 /* execd.h - the daemon inside an OpenSandbox sandbox: where it is, and calls.
  *
- * Its address is asked from the server each time, since it changes with a
+ * Its address is asked from the server each time (but execd_near()), since it changes with a
  * resume or a restart. The sandbox behind it is not trusted: it never sees the
  * API key, and what it says is checked and cleaned like any hostile input.
  */
@@ -25,6 +25,11 @@ typedef struct ExecdReply {
  * running is refused with `code`, for what is sent to a paused one would hang
  * and be carried out after the resume. */
 ABX_FN bool execd_find(Lifecycle *l, Str id, Code code, Arena *a, Execd *out, Deadline d, Err *err);
+
+/* The same for what only looks: nothing is asked again within LIMIT_NEAR_MS, so
+ * that a listing of many folders costs a request for each. Nothing else may be
+ * found while *out is used. */
+ABX_FN bool execd_near(Lifecycle *l, Str id, Execd *out, Deadline d, Err *err);
 
 /* The daemon answers. False: not now, with the reason. */
 ABX_FN bool execd_ping(Execd *x, Arena scratch, Deadline d, Err *err);

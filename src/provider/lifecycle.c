@@ -109,6 +109,8 @@ static bool lifecycle__call(Lifecycle *l, const LifecycleCall *call, Source *bod
 
 static bool lifecycle__ask(Lifecycle *l, const LifecycleCall *call, Arena *a, LifecycleAnswer *out, Err *err)
 {
+    if (strcmp(call->method, "GET") != 0)
+        l->near.until = 0;
     if (!call->body.p)
         return lifecycle__call(l, call, NULL, a, out, err);
     Str    view = call->body;

@@ -14,6 +14,12 @@
 #include "net/client.h"
 #include "provider/provider.h"
 
+/* How the daemon, or a port, of a sandbox is reached. */
+typedef struct Endpoint {
+    Url     url;
+    Headers headers; /* to be sent with every request to it; the key among them only when it is our server's proxy */
+} Endpoint;
+
 typedef struct Lifecycle {
     const ProviderHost *host;
     Client *http;
@@ -27,13 +33,13 @@ typedef struct Lifecycle {
     Str     cpu, memory;    /* empty: the server's own limits */
     int64_t ready_ms;
     int64_t call_ms;
+    struct {
+        Arena    own;
+        Str      id;
+        Endpoint at;
+        Deadline until;     /* passed: it is not known */
+    } near;                 /* the sandbox that was looked into last (provider/execd.h) */
 } Lifecycle;
-
-/* How the daemon, or a port, of a sandbox is reached. */
-typedef struct Endpoint {
-    Url     url;
-    Headers headers; /* to be sent with every request to it; the key among them only when it is our server's proxy */
-} Endpoint;
 
 /* POST /sandboxes. The sandbox is not ready yet when this is back; *out holds
  * what the answer says. When it fails after the request was sent, whatever was

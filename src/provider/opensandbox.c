@@ -117,6 +117,7 @@ static void opensandbox__close(Provider *p)
     dial_free(o->dialer);
     mem_wipe((char *)o->server.key.p, o->server.key.n);
     arena_free(&o->server.own);
+    arena_free(&o->server.near.own);
     mem_free(o);
 }
 

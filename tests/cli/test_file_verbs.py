@@ -72,7 +72,9 @@ def test_find(box):
 
     def found(*words):
         return [p.removeprefix("/tmp/t") for p in good(file(box, "find", "-0", "box", "/tmp/t", *words)).decode().split("\0")[:-1]]
+    asked = len(box.server.requests)
     assert found() == every
+    assert len(box.server.requests) == asked + 2, "the state and the address, not for each folder"
     assert found("--name", "*.py") == [p for p in every if p.endswith(".py")]
     assert found("--type", "d") == ["", "/a", "/a/b", "/a/b/c"] and found("--type", "l") == ["/a/l.py"]
     assert found("--name", "?", "--type", "d") == ["", "/a", "/a/b", "/a/b/c"]
