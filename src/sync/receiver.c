@@ -165,7 +165,7 @@ static bool receiver__place(Receiver *r, Str path, bool folder, ReceiverPlace *p
     if (p->depth > 1) {
         p->folder = r->open.v[p->depth - 2].fd;
     } else {
-        if (r->target.fd < 0 && !target_open(r->rq.target, receiver__kind(r, path, folder), &r->target, err))
+        if (r->target.fd < 0 && !target_open(r->rq.target, receiver__kind(r, path, folder), r->rq.resume, &r->target, err))
             return false;
         p->folder = r->target.fd;
         name = r->target.name ? str_from(r->target.name) : name;

@@ -20,7 +20,7 @@
  *     "." (DIR/.)       into T           refused           into T             into T
  *     several           T/NAME each      refused           refused, E4001     T/NAME each
  *
- * One folder goes to T as well where an interrupted copy left T (sync/nest.h).
+ * With `resume` one folder goes to T as well where an interrupted copy left T (sync/nest.h).
  *
  * T itself may be a link, and is followed, unless it leads nowhere (E4001); below it nothing is. What is
  * neither file nor folder is not replaced. Missing folders above T are made. "." may come among

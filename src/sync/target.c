@@ -99,7 +99,7 @@ bool target_making(const char *path)
     return !target__slash(str_from(path)) && nest_left(AT_FDCWD, path);
 }
 
-bool target_open(const char *path, TargetKind kind, Target *out, Err *err)
+bool target_open(const char *path, TargetKind kind, bool resume, Target *out, Err *err)
 {
     struct stat st;
     Str         plain = str_from(path);
@@ -111,7 +111,7 @@ bool target_open(const char *path, TargetKind kind, Target *out, Err *err)
     while (plain.n > 1 && target__slash(plain))
         plain.n -= plain.p[plain.n - 1] == '.' && plain.n > 2 ? 2 : 1;
     char *bare = mem_str(plain);
-    if (kind == TARGET_FOLDER && target_making(path))
+    if (resume && kind == TARGET_FOLDER && target_making(path))
         ok = target__in_folder(bare, false, out, err);
     else if (sys == 0 && S_ISDIR(st.st_mode))
         ok = target__folder(path, out, err);
