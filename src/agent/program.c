@@ -163,9 +163,10 @@ static bool program__run(Program *p, const FrameStart *s, const Person *who, Str
         return program__failed(fail, FRAME_AT_START, E2BIG, STR("too many environment variables"));
     const char **argv = program__words(s, a);
     const char  *file = program__own(s->kind) ? NULL : s->argv.n == 1 ? "/bin/sh" : argv[0];
+    /* The agent's own programs see the end of their input, and clean up. */
     ProcSpec     spec = {.file = file, .search = program__search(&env), .argv = argv,
                          .env = env.v, .cwd = program__folder(s, cwd, a), .fd = {its[0], its[1], its[2]},
-                         .session = true, .terminal = p->tty, .as_user = who->changes, .uid = who->uid,
+                         .session = true, .dies = file != NULL, .terminal = p->tty, .as_user = who->changes, .uid = who->uid,
                          .gid = who->gid, .groups = who->groups, .n_groups = who->n_groups, .failed = &failed};
     bool ok = proc_start(&spec, &p->pid, &err);
     if (!ok && failed == PROC_CWD && s->cwd.n == 0) {

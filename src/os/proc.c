@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,6 +122,8 @@ static void proc__child(const ProcSpec *s, int report)
         proc__fail(report, PROC_TERMINAL);
     if (s->as_user && !proc__user(s))
         proc__fail(report, PROC_USER);
+    if (s->dies)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);   /* another user takes it away: behind that */
     if (s->cwd && chdir(s->cwd) != 0)
         proc__fail(report, PROC_CWD);
     if (!s->file)

@@ -30,6 +30,7 @@ typedef struct ProcSpec {
     bool               group;   /* it leads a process group of its own, numbered as it is */
     bool               session; /* the same, in a session of its own, without a terminal */
     bool               terminal; /* with session: what becomes 0 is its controlling terminal */
+    bool               dies;    /* it is killed when this process ends before it, unless it gains rights (sudo) */
     bool               as_user; /* it runs as uid and gid, and in these other groups alone */
     uid_t              uid;
     gid_t              gid;

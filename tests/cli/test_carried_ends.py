@@ -2,9 +2,11 @@
 
 import os
 import re
+import signal
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -256,6 +258,19 @@ def test_cut_after_exit(helper, tmp_path):
     assert len(keepers(tmp_path)) == 1
     t.close()
     wait_for(lambda: not keepers(tmp_path), 2)
+
+
+@pytest.mark.parametrize("user", [b"", b"nobody"] if os.geteuid() == 0 else [b""])
+@pytest.mark.parametrize("kind", [EXEC, PTY])
+def test_a_keeper_that_is_killed_takes_its_command_along(helper, tmp_path, kind, user):
+    m = mark(tmp_path)
+    t = helper().talk().greet("sh", "-c", f"echo ready; exec sleep {m}", kind=kind, user=user)
+    while b"ready" not in t.out:
+        t.next()
+    keeper = int(Path(f"/proc/{t.started.pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(keeper, signal.SIGKILL)
+    wait_for(lambda: not marked(m), 2)
+    t.close()
 
 
 def test_pings_are_answered(helper):
