@@ -509,8 +509,9 @@ typedef struct abx_file_info {
     const char   *path;
     abx_file_type type;
     int64_t       size;             /* -1: not known */
-    int           mode;             /* permission bits; -1: not known */
+    int           mode;             /* permission bits; -1: not known. The daemon of OpenSandbox tells no set-id and sticky ones */
     const char   *modified;         /* RFC 3339, UTC; NULL: not known */
+    const char   *target;           /* where a link leads; NULL: not known, as in a list it never is */
 } abx_file_info;
 
 /* NULL on failure, E4001 where there is nothing. Good until the next call on

@@ -49,6 +49,8 @@ static void cmd_look__document(JsonOut *w, Str path, const abx_file_info *f)
     }
     if (f->modified)
         document_string(w, "modified", f->modified);
+    if (f->target)
+        document_string(w, "target", f->target);
     json_end(w, '}');
 }
 
@@ -241,6 +243,8 @@ static void cmd_look__lines(CmdLook *l, Str path, const abx_file_info *f)
         buf_addf(&l->text, "mode: %04o\n", (unsigned)f->mode);
     if (f->modified)
         buf_addf(&l->text, "modified: %s\n", f->modified);
+    if (f->target)
+        buf_addf(&l->text, "target: %s\n", screen_line(&a, str_from(f->target), false).p);
 }
 
 int cmd_look_stat(Run *r)

@@ -148,6 +148,7 @@ typedef struct FileInfo {
     int64_t  size;              /* -1: not known */
     int      mode;              /* permission bits; -1: not known */
     Str      modified;          /* RFC 3339, UTC; empty: not known */
+    Str      target;            /* where a link leads; empty: not known */
 } FileInfo;
 
 typedef struct FileList { const FileInfo *items; size_t count; } FileList;
