@@ -399,7 +399,7 @@ def test_local_files_that_cannot_be_used(osb, server, tmp_path):
     server.files["/f"] = (b"data", 644)
     for local in ("nosuch", "nosuch/"):
         ran = osb("--json", "sandbox", "upload", "box-1", local, "/g")
-        assert ran.status == 1 and local in ran.error["message"], ran
+        assert ran.status == 4 and local in ran.error["message"], ran
     (tmp_path / "plain").touch()
     ran = osb("--json", "sandbox", "download", "box-1", "/f", "plain/f")
     assert ran.status == 1 and "plain" in ran.error["message"]
