@@ -7,6 +7,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+enum { LINK_BLOCK = 256 << 10 };       /* in one read; memory only where so much comes */
+
 static void link__watch(Link *l)
 {
     bool reads = !l->ended && !l->paused, writes = l->out.n > l->sent && !l->broken;
@@ -72,7 +74,7 @@ void link_feed(Link *l, Str bytes)
 
 static void link__read(Link *l)
 {
-    static char scratch[LIMIT_COPY_BLOCK];
+    static char scratch[LINK_BLOCK];
     ssize_t     n = recv(l->fd, scratch, sizeof scratch, MSG_DONTWAIT);
 
     if (n > 0)

@@ -258,6 +258,8 @@ static size_t program__give(Program *p, Str bytes)
         continue;
     if (n < 0 && errno != EAGAIN)
         program__no_input(p);
+    else if (n < (ssize_t)bytes.n && !p->in_wide)
+        p->in_wide = fcntl(p->in_fd, F_SETPIPE_SZ, PROGRAM_PIPE) != 0;      /* of a terminal it fails, once */
     if (n > 0)
         p->taken += (uint64_t)n;
     return n > 0 ? (size_t)n : 0;

@@ -34,7 +34,7 @@ typedef struct Program {
     size_t    queue_at;
     uint64_t  taken;            /* of its input, so far */
     bool      in_end;           /* the input ends behind the queue */
-    bool      wide[2];          /* the pipe was made larger */
+    bool      wide[2], in_wide; /* the pipe was made larger */
     size_t    left[2];          /* once it ended: what is still read */
     Ring      ring;
     uint64_t  keep;             /* of the ring: the owner's to set */

@@ -500,7 +500,7 @@ static void visitor__on(Visitor *v)
 
     visitor__output(v);
     int64_t taken = (int64_t)p->taken - v->data_from;
-    if (!v->deaf && taken - v->data_told >= (int64_t)LIMIT_CARRY_INPUT / 4) {
+    if (!v->deaf && taken - v->data_told >= (int64_t)LIMIT_CARRY_INPUT / 2) {
         visitor__put_u64(v, FRAME_AGENT_CREDIT, (uint64_t)taken);
         v->data_told = taken;
     }
@@ -557,6 +557,7 @@ Visitor *visitor_make(Keeper *k, int fd, bool web, bool local, Str first, Str re
 
     *v = (Visitor){.next = k->visitors, .keeper = k, .reader = frame_reader_agent(), .local = local,
                    .start = buf_make(FRAME_START_BYTES), .since = k->awake, .heard = k->awake, .spoke = k->awake};
+    v->reader.pieces = true;
     k->visitors = v;
     link_open(&v->link, &k->loop, fd, web, &owner, v);
     if (first.n)

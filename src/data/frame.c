@@ -147,12 +147,26 @@ static void frame__forget(FrameReader *r)
     r->given = 0;
 }
 
+/* What is there of a frame whose head was read. */
+static Step frame__piece(FrameReader *r, Str *in, Frame *f)
+{
+    size_t n = in->n < r->left ? in->n : r->left;
+
+    *f = r->part;
+    f->payload = (Str){in->p, n};
+    r->left -= n;
+    str_skip(in, n);
+    return n ? STEP_DONE : STEP_MORE;
+}
+
 Step frame_next(FrameReader *r, Str *in, Frame *f, Err *err)
 {
     const char *p;
     Step        step = STEP_DONE;
 
     frame__forget(r);
+    if (r->left)
+        return frame__piece(r, in, f);
     if (!r->began && (step = frame__preamble(r, in, err)) != STEP_DONE)
         return step;
     for (;;) {
@@ -162,6 +176,12 @@ Step frame_next(FrameReader *r, Str *in, Frame *f, Err *err)
         size_t n = (size_t)frame__value(p + 4, 4);
         if (n > FRAME_PAYLOAD)
             return frame__bad(err, "a frame is longer than any may be");
+        if (r->pieces && n && (unsigned char)p[0] == FRAME_DATA) {
+            r->part = (Frame){FRAME_DATA, (uint8_t)p[1], (uint16_t)frame__value(p + 2, 2), {0}};
+            r->left = n;
+            frame__used(r, in, FRAME_HEAD);
+            return frame__piece(r, in, f);
+        }
         if (!frame__whole(r, in, FRAME_HEAD + n, &p))
             return STEP_MORE;
         *f = (Frame){(uint8_t)p[0], (uint8_t)p[1], (uint16_t)frame__value(p + 2, 2), {p + FRAME_HEAD, n}};

@@ -81,6 +81,9 @@ typedef struct FrameReader {
     bool          expects;              /* the client: the run must be this one */
     bool          noisy;                /* the client: other text may stand before the preamble */
     size_t        noise;
+    bool          pieces;               /* the caller's to set: DATA is given as it comes, one frame as several */
+    Frame         part;                 /* of which so much */
+    size_t        left;                 /* is still to come */
 } FrameReader;
 
 /* The agent's reader takes any run, the client's only its own. */

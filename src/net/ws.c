@@ -19,23 +19,26 @@ void ws_accept(Str key, char out[static WS_ACCEPT + 1])
     buf_free(&text);
 }
 
-/* XOR with the mask, whose byte `at` is the first one's. */
-static void ws__mask(char *p, size_t n, const unsigned char mask[static 4], size_t at)
+/* One register's worth, on any processor that has such. */
+typedef uint64_t WsWide __attribute__((vector_size(16)));
+
+/* XOR with the mask, whose byte `at` is the first one's; `to` may be `from`. */
+static void ws__mask(char *to, const char *from, size_t n, const unsigned char mask[static 4], size_t at)
 {
-    unsigned char turned[8];
-    uint64_t      eight, word;
+    unsigned char turned[sizeof(WsWide)];
+    WsWide        some, word;
     size_t        i = 0;
 
     for (size_t k = 0; k < sizeof turned; k++)
         turned[k] = mask[(at + k) & 3];
     memcpy(&word, turned, sizeof word);
-    for (; i + sizeof eight <= n; i += sizeof eight) {
-        memcpy(&eight, p + i, sizeof eight);
-        eight ^= word;
-        memcpy(p + i, &eight, sizeof eight);
+    for (; i + sizeof some <= n; i += sizeof some) {
+        memcpy(&some, from + i, sizeof some);
+        some ^= word;
+        memcpy(to + i, &some, sizeof some);
     }
     for (; i < n; i++)
-        p[i] = (char)(p[i] ^ turned[i & 7]);
+        to[i] = (char)(from[i] ^ turned[i & 3]);
 }
 
 /* ---- reading ---- */
@@ -204,7 +207,7 @@ Step ws_next(WsReader *r, Str *in, WsEvent *ev, Err *err)
             return step == STEP_DONE ? STEP_MORE : step;
         Str piece = {in->p, r->left < in->n ? (size_t)r->left : in->n};
         if (r->server)
-            ws__mask((char *)(uintptr_t)piece.p, piece.n, r->mask, r->mask_at);
+            ws__mask((char *)(uintptr_t)piece.p, piece.p, piece.n, r->mask, r->mask_at);
         r->mask_at += piece.n;
         r->left -= piece.n;
         str_skip(in, piece.n);
@@ -245,10 +248,13 @@ void ws_put(Buf *to, WsOp op, bool fin, Str bytes, const unsigned char *mask)
     char head[WS_HEAD_MAX];
 
     buf_add(to, (Str){head, ws_head(head, op, fin, bytes.n, mask)});
-    size_t from = to->n;
-    buf_add(to, bytes);
-    if (mask)
-        ws__mask(to->p + from, to->n - from, mask, 0);
+    char *p = mask ? buf_room(to, bytes.n) : NULL;
+    if (!mask)
+        buf_add(to, bytes);
+    if (!p)
+        return;
+    ws__mask(p, bytes.p, bytes.n, mask, 0);
+    buf_grew(to, bytes.n);
 }
 
 void ws_put_close(Buf *to, uint16_t code, Str reason, const unsigned char *mask)

@@ -221,9 +221,10 @@ static Step ws_stream__write(Stream *stream, const char *p, size_t len, size_t *
     step = ws_stream__flush(s, err);
     if (step != STEP_DONE)
         return step;
-    *n = len < WS_STREAM_MESSAGE - 1 ? len : WS_STREAM_MESSAGE - 1;
+    size_t most = (s->options.tagged ? WS_STREAM_TAGGED : WS_STREAM_MESSAGE) - 1;
+    *n = len < most ? len : most;
     if (s->options.tagged) {
-        Buf tagged = buf_make(WS_STREAM_MESSAGE);
+        Buf tagged = buf_make(WS_STREAM_TAGGED);
         buf_addc(&tagged, 0);
         buf_add(&tagged, (Str){p, *n});
         ws_stream__put(s, WS_BINARY, buf_str(&tagged));

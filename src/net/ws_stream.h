@@ -18,7 +18,11 @@
 #include "net/stream.h"
 #include "net/ws.h"
 
-enum { WS_STREAM_MESSAGE = 68 << 10 /* a frame of 64 KiB with its head in one */, WS_STREAM_ASIDE = 64 << 10 };
+enum {
+    WS_STREAM_MESSAGE = 260 << 10,      /* as much in one as its writers have at once */
+    WS_STREAM_TAGGED = 68 << 10,        /* what a backend's terminals were seen to take: 64 KiB with their head */
+    WS_STREAM_ASIDE = 64 << 10,
+};
 
 typedef struct WsStreamOptions {
     /* Each binary message begins with a byte that says whose it is: 0 stands

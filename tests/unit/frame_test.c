@@ -99,6 +99,50 @@ static void frame_cuts_test(void **state)
     buf_free(&got);
 }
 
+/* DATA in pieces, cut at every byte: the same bytes for the same channel, and all else as ever. */
+static void frame_pieces_test(void **state)
+{
+    static const unsigned char run[FRAME_RUN];
+    Buf   b = buf_make(1 << 16), got = buf_make(1 << 16);
+    Frame f;
+    Err   err;
+
+    (void)state;
+    frame_put_preamble(&b, run);
+    frame_put(&b, FRAME_DATA, 4, STR("some bytes"));
+    frame_put(&b, FRAME_DATA, 0, (Str){0});
+    frame_put(&b, FRAME_DATA, 4, STR(", and more"));
+    frame_put_u64(&b, FRAME_CREDIT, 4, 20);
+    frame_put(&b, FRAME_DATA, 5, STR("5"));
+    b.p[b.n - 1 - FRAME_HEAD + 1] = (char)FRAME_MORE;
+    for (size_t cut = 0; cut <= b.n; cut++) {
+        FrameReader r = frame_reader_agent();
+        size_t      empty = 0;
+        r.pieces = true;
+        buf_clear(&got);
+        for (int half = 0; half < 2; half++) {
+            Str  in = half ? (Str){b.p + cut, b.n - cut} : (Str){b.p, cut};
+            Step step;
+            while ((step = frame_next(&r, &in, &f, &err)) == STEP_DONE) {
+                empty += f.type == FRAME_DATA && !f.payload.n;
+                if (f.type != FRAME_DATA || f.flags)
+                    buf_addf(&got, "(%d %d)", f.type, f.flags);
+                else
+                    assert_int_equal(f.channel, f.payload.n ? 4 : 0);
+                if (f.type == FRAME_DATA)
+                    buf_add(&got, f.payload);
+            }
+            assert_int_equal(step, STEP_MORE);
+            assert_int_equal(in.n, 0);
+        }
+        assert_true(str_eq(buf_str(&got), STR("some bytes, and more(7 0)(3 1)5")));
+        assert_int_equal(empty, 1);
+        frame_reader_free(&r);
+    }
+    buf_free(&b);
+    buf_free(&got);
+}
+
 static void frame_hostile_test(void **state)
 {
     static const char head[] = "ABX1\1\0\0\0" "0123456789abcde\0";
@@ -176,5 +220,5 @@ static void frame_start_test(void **state)
 }
 
 static const struct CMUnitTest frame_tests[] = {
-    cmocka_unit_test(frame_cuts_test), cmocka_unit_test(frame_hostile_test), cmocka_unit_test(frame_start_test),
+    cmocka_unit_test(frame_cuts_test), cmocka_unit_test(frame_pieces_test), cmocka_unit_test(frame_hostile_test), cmocka_unit_test(frame_start_test),
 };

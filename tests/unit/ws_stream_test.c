@@ -205,23 +205,23 @@ static void ws_stream_write_test(void **state)
     Script  script = {.hiccups = true, .piece = 3};
     Buf     got = buf_make(1 << 20);
     Stream *s = ws_stream_make(script_open(&script), (Str){0}, &(WsStreamOptions){0});
-    char   *big = malloc(200000), in[10];
+    char   *big = malloc(600000), in[10];
     size_t  n, all = 0;
     Err     err;
 
     (void)state;
-    memset(big, 'x', 200000);
-    while (all < 200000) {
-        Step step = stream_write(s, big, 200000 - all, &n, &err);
+    memset(big, 'x', 600000);
+    while (all < 600000) {
+        Step step = stream_write(s, big, 600000 - all, &n, &err);
         assert_int_not_equal(step, STEP_ERR);
         all += step == STEP_DONE ? n : 0;
         assert_true(n < WS_STREAM_MESSAGE);
     }
-    while (stream_want(s, STREAM_WRITE).fd < 0 && script.written.n < 200000 + 2 * 14 + 8)
+    while (stream_want(s, STREAM_WRITE).fd < 0 && script.written.n < 600000 + 2 * 14 + 8)
         assert_int_equal(stream_read(s, in, sizeof in, &n, &err), STEP_MORE);    /* reading sends what is left */
     WsReader r = ws_reader(true, WS_STREAM_MESSAGE);
     assert_true(ws_test_read(&r, buf_str(&script.written), &got));
-    assert_int_equal(got.n, 200000 + 3 * 3);
+    assert_int_equal(got.n, 600000 + 3 * 3);
     stream_close(s);
     script_free(&script);
 
@@ -233,6 +233,14 @@ static void ws_stream_write_test(void **state)
     stream_close(s);
     ws_stream_test__sent(&script, &got);
     assert_memory_equal(got.p, "B(\0hey)C1000()", 14);
+    script_free(&script);
+
+    /* Of which none is longer than such a backend takes. */
+    script = (Script){0};
+    s = ws_stream_make(script_open(&script), (Str){0}, &(WsStreamOptions){.tagged = true});
+    assert_int_equal(stream_write(s, big, 600000, &n, &err), STEP_DONE);
+    assert_int_equal(n, WS_STREAM_TAGGED - 1);
+    stream_close(s);
     script_free(&script);
     free(big);
     buf_free(&got);
