@@ -176,15 +176,19 @@ static bool transfer__send(Execd *x, Str temporary, int mode, TransferCount *cou
     return ok;
 }
 
-/* The new content lies whole at `temporary`: put it under its name. */
-static bool transfer__rename(Execd *x, Str temporary, Str path, int mode, Str owner, Arena *a, Deadline d, Err *err)
+/* The new content lies whole at `temporary`, as `is` tells: put it under its name. Each program in the line
+ * costs the sandbox a millisecond, so those that would change nothing are left out. */
+static bool transfer__rename(Execd *x, Str temporary, const Entry *is, Str path, int mode, Str owner, Arena *a, Deadline d,
+                             Err *err)
 {
     Str  from = entry_quoted(temporary, a), to = entry_quoted(path, a), folder = entry_folder(path), none;
     Str  line = arena_fmt(a, "if [ -d %s ]; then exit %d; fi; ", to.p, ENTRY_IS_FOLDER);
 
-    if (owner.n)        /* best effort: only root may give files away */
+    bool given = owner.n && !str_eq(owner, is->owner);
+    if (given)          /* best effort: only root may give files away */
         line = arena_fmt(a, "%schown %s %s 2>/dev/null; ", line.p, entry_quoted(owner, a).p, from.p);
-    line = arena_fmt(a, "%schmod %04o %s && ", line.p, (unsigned)mode, from.p);
+    if (given || !is->mode || is->mode != mode)     /* a change of owner takes bits away; of 0 some daemons mean none */
+        line = arena_fmt(a, "%schmod %04o %s && ", line.p, (unsigned)mode, from.p);
     if (entry_is_hard(folder)) {
         /* It could not be uploaded beside its target, and /tmp may be another
          * file system: go there first, then rename. */
@@ -231,7 +235,7 @@ static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Ent
         return err_set(err, ERR_REMOTE, E4000, "bytes that were sent to the sandbox: %lld, that are there: %lld",
                        (long long)sent, (long long)(there.there ? there.size : 0));
     *size = there.size;
-    if (transfer__rename(x, temporary, path, mode, old->owner, a, d, err))
+    if (transfer__rename(x, temporary, &there, path, mode, old->owner, a, d, err))
         return true;
     if (err->kind == ERR_TIMEOUT || err->kind == ERR_CLOSED || err->kind == ERR_CANCELLED)
         err_hint(err, "The file may have been written all the same, whole: look before you send it again.");
