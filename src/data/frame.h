@@ -31,7 +31,7 @@
  * is an error, but for one with FRAME_SKIP in its flags: the reader passes
  * over it.
  *
- * Memory: a reader holds one frame at most; frame_reader_free(). Payloads are
+ * Memory: a reader holds one frame at most, with `pieces` a DATA's head alone; frame_reader_free(). Payloads are
  * views, good until the next call.
  */
 #ifndef ABX_FRAME_H

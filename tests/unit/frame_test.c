@@ -220,5 +220,6 @@ static void frame_start_test(void **state)
 }
 
 static const struct CMUnitTest frame_tests[] = {
-    cmocka_unit_test(frame_cuts_test), cmocka_unit_test(frame_pieces_test), cmocka_unit_test(frame_hostile_test), cmocka_unit_test(frame_start_test),
+    cmocka_unit_test(frame_cuts_test), cmocka_unit_test(frame_pieces_test), cmocka_unit_test(frame_hostile_test),
+    cmocka_unit_test(frame_start_test),
 };

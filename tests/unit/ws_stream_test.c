@@ -217,7 +217,7 @@ static void ws_stream_write_test(void **state)
         all += step == STEP_DONE ? n : 0;
         assert_true(n < WS_STREAM_MESSAGE);
     }
-    while (stream_want(s, STREAM_WRITE).fd < 0 && script.written.n < 600000 + 2 * 14 + 8)
+    while (stream_want(s, STREAM_WRITE).fd < 0 && script.written.n < 600000 + 3 * 14)
         assert_int_equal(stream_read(s, in, sizeof in, &n, &err), STEP_MORE);    /* reading sends what is left */
     WsReader r = ws_reader(true, WS_STREAM_MESSAGE);
     assert_true(ws_test_read(&r, buf_str(&script.written), &got));
