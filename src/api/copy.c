@@ -64,7 +64,6 @@ int64_t abx_write_file(abx_sandbox *b, const char *path, int mode, int64_t size,
 int64_t abx_read_file(abx_sandbox *b, const char *path, abx_writer *writer, void *ctx, abx_error *e)
 {
     CopyWriter w = {writer, ctx};
-
     int64_t    size;
     ABX_UNSET Err        err;
 

@@ -335,9 +335,9 @@ static CarryResult copy_stream__receive(CopyStream *s, Err *err)
     const abx_copy_options *o = s->c->o;
 
     if (!o->to) {
-        s->receiver = receiver_open(&(ReceiverRequest){.target = o->target, .several = s->c->several, .resume = o->resume != 0, .lasting = COPY_STREAM_LASTING,
-                                                       .root = copy_stream__root, .item = copy_stream__here,
-                                                       .moved = copy_stream__moved, .ctx = s});
+        s->receiver = receiver_open(&(ReceiverRequest){.target = o->target, .several = s->c->several, .resume = o->resume != 0,
+                                                       .lasting = COPY_STREAM_LASTING, .root = copy_stream__root,
+                                                       .item = copy_stream__here, .moved = copy_stream__moved, .ctx = s});
         return CARRY_DONE;
     }
     Str words[] = {arena_fmt(&s->c->a, "-%s%s", s->c->several ? "s" : "", o->resume ? "r" : ""), str_from(o->target)};
