@@ -99,13 +99,14 @@ bool entry_run(Execd *x, Str line, const char *what, Str path, Str *out, Arena *
 
 /* ---- what is told of one ---- */
 
+/* Up to four octal digits; -1: it is something else. */
 static int entry__mode_from_digits(int64_t digits)
 {
     int mode = 0;
 
-    for (int shift = 0; digits > 0 && shift < 12; shift += 3, digits /= 10)
-        mode |= (int)(digits % 10 & 7) << shift;
-    return mode;
+    for (int shift = 0; digits > 0 && digits % 10 < 8 && shift < 12; shift += 3, digits /= 10)
+        mode |= (int)(digits % 10) << shift;
+    return digits ? -1 : mode;
 }
 
 static Str entry__time(int64_t unix_ms, Arena *a)
@@ -143,7 +144,7 @@ static bool entry__from_json(const Json *file, Entry *out, Arena *a)
         return false;
     *out = (Entry){
         .there = true, .size = json_int(json_get(file, "size"), -1),
-        .mode = entry__mode_from_digits(json_int(json_get(file, "mode"), 0)),
+        .mode = entry__mode_from_digits(json_int(json_get(file, "mode"), -1)),
         .type = str_eq(type, STR("file")) ? FILE_REGULAR : str_eq(type, STR("directory")) ? FILE_FOLDER
               : str_eq(type, STR("symlink")) ? FILE_LINK : FILE_OTHER,
     };

@@ -29,7 +29,7 @@ enum {
 typedef struct Entry {
     bool     there;
     FileType type;
-    int      mode;
+    int      mode;                  /* -1: not known */
     int64_t  size;
     Str      owner;                 /* "name:group", or empty */
     Str      modified;              /* as in FileInfo */

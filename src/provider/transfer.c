@@ -221,7 +221,7 @@ static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Ent
     int64_t sent;
     Entry   there;
 
-    if (old->there)
+    if (old->there && old->mode >= 0)
         mode = old->mode;
     else if (mode < 0)
         mode = TRANSFER_MODE;

@@ -108,6 +108,18 @@ def test_one_bad_folder_does_not_end_the_others(osb, server):
     assert process.returncode == 130 and err.count(b"\n") == 1 and out == b"a\nb\n"
 
 
+@pytest.mark.parametrize("mode", [None, "644", -5, 888, 12345, 1.5])
+def test_a_mode_that_is_none_is_not_known(osb, server, tmp_path, mode):
+    """Nobody gets a file without any permission for it."""
+    what = {"path": "/f", "type": "file", "size": 2, **({} if mode is None else {"mode": mode})}
+    box = server.box("box")
+    server.files["/f"] = (b"hi", 644)
+    server.script = lambda request, whole: [answer(200, {"/f": what}) if request.path.endswith("/files/info") else whole]
+    assert osb("--json", "file", "stat", "box", "/f").doc == {"path": "/f", "type": "file", "size": 2}, box
+    ran = osb("--agent", "never", "download", "box", "/f", "new", wrap=["sh", "-c", 'umask 27; exec "$@"', "sh"])
+    assert ran.status == 0 and (tmp_path / "new").stat().st_mode & 0o777 == 0o640, ran
+
+
 # --- through a plugin ---
 
 OPS = ["sandbox.create", "sandbox.get", "sandbox.list", "sandbox.delete", "exec.run", "files.read", "files.write", "files.list",
