@@ -6,6 +6,7 @@
 #include "base/hex.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "data/clean.h"
 #include "os/fs.h"
 #include "os/poll.h"
@@ -176,6 +177,14 @@ bool copy_look(const abx_sandbox *b, Str path, Arena *a, FileInfo *info, bool *t
 
 /* ---- one local file, sent ---- */
 
+/* Not by growing: what was read is what it was. */
+static bool copy__changed(const CopyLocal *f)
+{
+    struct stat st;
+
+    return f->changed && (fstat(f->fd, &st) != 0 || (st.st_size <= f->size && walk_changed(&st) != f->changed));
+}
+
 static bool copy__local_read(void *ctx, char *p, size_t cap, size_t *n, Err *err)
 {
     CopyLocal *f = ctx;
@@ -194,6 +203,8 @@ static bool copy__local_read(void *ctx, char *p, size_t cap, size_t *n, Err *err
         return err_sys(err, errno, E4000, "cannot read %s", f->name);
     if (f->size >= 0 && left > 0 && got == 0)
         return err_set(err, ERR_INPUT, E4000, "%s became shorter while it was read", f->name);
+    if (got > 0 && got == left && copy__changed(f))
+        return err_set(err, ERR_INPUT, E4000, "%s was changed while it was read", f->name);
     f->n += got;
     if (f->c && f->c->verify)
         sha256_add(&f->hash, (Str){p, (size_t)got});
@@ -236,6 +247,7 @@ static bool copy__local_open(const char *local, const abx_sandbox *b, CopyLocal 
     f->folder = S_ISDIR(st.st_mode);
     if (S_ISREG(st.st_mode)) {
         f->mode = (int)(st.st_mode & 0777);
+        f->changed = walk_changed(&st);
         /* Files of /proc say that they are empty: only reading tells. */
         f->size = st.st_size > 0 ? st.st_size : -1;
     }
@@ -428,9 +440,14 @@ static bool copy__many(Copy *c, CopyLocal *f, Err *err)
 {
     const abx_copy_options *o = c->o;
     const Provider *p = (o->to ? o->to : o->from)->session->provider;
+    FileInfo info;
+    bool     there, folder;
     ABX_UNSET Err why;
 
     c->verify = o->verify != 0;
+    /* What is there by that very name is no pattern. */
+    if (c->several && o->path_count == 1)
+        c->several = !copy_look(o->from, str_from(o->paths[0]), &c->a, &info, &there, &folder, &why) || !there;
     CarryResult r = copy_stream_all(c, &why);
     if (r == CARRY_FAILED || (r == CARRY_CANNOT && (o->resume || o->user)))
         *err = why;
@@ -456,7 +473,7 @@ static bool copy__up(Copy *c, Err *err)
     if (o->path_count > 1)
         return copy__many(c, NULL, err);
     bool ok = copy__local_open(o->paths[0], o->to, &f, err);
-    if (ok && (f.folder || o->resume || o->user || (kind->file_max && f.size > kind->file_max)))
+    if (ok && (f.folder || o->resume || o->user || !utf8_valid(c->roots[0].name) || (kind->file_max && f.size > kind->file_max)))
         ok = copy__many(c, f.folder ? NULL : &f, err);
     else if (ok)
         ok = copy__up_file(c, &f, err);

@@ -30,6 +30,7 @@ typedef struct CopyLocal {
     bool        folder;
     int         mode;           /* -1: it is no ordinary file */
     int64_t     size;           /* that it had when it was opened; -1: it did not say */
+    int64_t     changed;        /* walk_changed() of it then; 0: that does not matter */
     int64_t     n;              /* bytes that were read of it */
     int         cancel_fd;
     Copy       *c;              /* whose bytes they are; NULL: nobody listens */

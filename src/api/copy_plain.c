@@ -169,7 +169,7 @@ static bool copy_plain__up(CopyPlain *s, Walk *w, Err *err)
             break;
         case WALK_FILE:
             f = (CopyLocal){.fd = e.fd, .name = "it", .mode = (int)e.mode, .size = e.size > 0 ? e.size : -1,
-                            .cancel_fd = s->c->o->to->session->provider->host.cancel_fd};
+                            .changed = e.changed, .cancel_fd = s->c->o->to->session->provider->host.cancel_fd};
             ok = copy_plain__put(s, e.path, &f, err);
             break;
         case WALK_LINK:

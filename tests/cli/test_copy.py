@@ -234,6 +234,10 @@ def test_patterns(boxes, tmp_path):
         ran = boxes.copy("download", "box", f"{t}/{pattern}", "into")
         assert ran.status == 0 and sorted(os.listdir(into)) == names, (pattern, os.listdir(into), ran)
         subprocess.run(["rm", "-r", str(into)], check=True)
+    # What is there by that very name is itself, wherever it goes.
+    for words in (["cp", f"box:{t}/[q]", f"other:{t}/new"], ["download", "--resume", "box", t + "/[q]", "new"]):
+        ran = boxes.copy(*words)
+        assert ran.status == 0 and ran.out == words[-1].removeprefix("other:").encode() + b": 0 bytes\n", ran
     ran = boxes.copy("download", "box", f"{t}/*.none", ".")
     assert ran.status == 4 and b"[E4001]" in ran.err, ran
     # The shell here has its own; what it leaves is a name.
@@ -484,6 +488,29 @@ def test_colons(boxes, tmp_path):
         boxes.inside(f"rm {t}/x:y")
     ran = boxes.copy("cp", "a:b", "z")
     assert ran.status == 4 and not (tmp_path / "z").exists(), ran       # b in a sandbox a, which there is not
+
+
+def test_a_single_file_that_changes_while_it_is_read(boxes, slow, tmp_path):
+    t, file = boxes.folder(), tmp_path / "f"
+    for mode, place, status in (("r+b", 0, 1), ("ab", 20000000, 0)):
+        file.write_bytes(b"a" * 20000000)
+        process = begin_slowly(boxes, slow, ["upload", "box", "f", t + "/f"])
+        with open(file, mode) as changed:
+            changed.write(b"b")
+        slow.pause = 0
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == status and (b"f was changed while it was read" in err) == (status == 1), err
+        assert len(boxes.tree(t).get("f", [0, ""])[1]) == place, "what it has grown by is not part of the copy"
+
+
+def test_a_single_name_that_is_not_utf8(boxes, tmp_path):
+    t = boxes.folder()
+    with open(bytes(tmp_path) + b"/caf\xe9", "w") as file:
+        file.write("x")
+    for to in (t, t + "/"):
+        assert boxes.copy("upload", "box", b"caf\xe9", to).status == 0
+        assert boxes.tree(t)["caf\xe9"][1] == "x"
+        boxes.inside(f"rm {t}/*")
 
 
 # --- without the agent ---
