@@ -6,12 +6,12 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "data/glob.h"
+#include "host/spool.h"
 #include "os/env.h"
 #include "os/fs.h"
 #include "sync/receiver.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -514,7 +514,7 @@ static bool copy_plain__spool(CopyPlain *s, Err *err)
     Str   folder = env_get("TMPDIR");
     Arena a = s->c->a;
 
-    s->spool = open(folder.n ? arena_cstr(&a, folder) : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    s->spool = spool_open(folder.n ? arena_cstr(&a, folder) : "/tmp");
     return s->spool >= 0 || err_sys(err, errno, E4000, "cannot write to a temporary file");
 }
 

@@ -19,8 +19,7 @@ void spool_free(Spool *s)
     s->fd = -1;
 }
 
-/* A file that is gone when it is closed, however this process ends. */
-static int spool__open(const char *folder)
+int spool_open(const char *folder)
 {
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     Buf path;
@@ -59,7 +58,7 @@ bool spool_add(Spool *s, Str bytes, Err *err)
         return true;
     }
     if (s->fd < 0) {
-        if ((s->fd = spool__open(s->folder)) < 0)
+        if ((s->fd = spool_open(s->folder)) < 0)
             return err_sys(err, errno, E8010, "opening a temporary file in %s", s->folder);
         if (!spool__write(s, buf_str(&s->memory), err))
             return false;

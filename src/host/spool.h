@@ -21,6 +21,9 @@ typedef struct Spool {
     uint64_t    n;
 } Spool;
 
+/* A file that is gone when it is closed, however this process ends; -1: errno. */
+ABX_FN int spool_open(const char *folder) ABX_CHECK;
+
 ABX_FN Spool spool_make(size_t memory, const char *folder);
 ABX_FN void  spool_free(Spool *s);
 

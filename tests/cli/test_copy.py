@@ -2,6 +2,7 @@
 with them, what is said of what cannot be copied, and how it is told meanwhile.
 Both sandboxes see this machine's files, but each has a /tmp of its own."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -531,6 +532,16 @@ def test_file_by_file(boxes, tmp_path):
         assert ran.status == 1 and b"[E8004]" in ran.err, ran
 
 
+def test_a_temporary_folder_whose_files_need_names(boxes, tmp_path):
+    t = boxes.folder()
+    boxes.inside(f"mkdir {t}/d; echo x > {t}/d/f")
+    ran = boxes("--agent", "never", "cp", "-r", f"box:{t}/d", f"other:{t}/d", env={"TMPDIR": str(tmp_path)},
+                wrap=["strace", "-f", "-o", "/dev/null", "-P", str(tmp_path), "-e", "trace=open,openat", "-e",
+                      "inject=open,openat:error=EOPNOTSUPP"])
+    assert ran.status == 0 and boxes.tree(t + "/d", box="other")["f"][1] == "x\n", ran
+    assert os.listdir(tmp_path) == ["home"]
+
+
 # --- how it goes ---
 
 def test_progress_as_lines(boxes, slow, tmp_path):
@@ -671,6 +682,15 @@ def test_resume_of_a_pattern(boxes, slow, tmp_path):
     for name in ("a", "big", "z"):
         assert (tmp_path / "to" / name).read_bytes() == (tmp_path / "from" / name).read_bytes()
     assert len(os.listdir(tmp_path / "to")) == 3
+
+
+def test_two_that_go_on_with_one_file(boxes, tmp_path):
+    t = boxes.folder()
+    boxes.inside(f"echo new > {t}/f")
+    with open(tmp_path / f".abx-{hashlib.sha256(b'f').hexdigest()[:16]}.part", "ab") as part:
+        fcntl.flock(part, fcntl.LOCK_EX)
+        ran = boxes.copy("download", "--resume", "box", t + "/f")
+    assert ran.status == 1 and b"abx: f: another copy is writing it\n" in ran.err and not (tmp_path / "f").exists(), ran
 
 
 @pytest.mark.parametrize("way", ["upload", "download"])
