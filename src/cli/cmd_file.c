@@ -307,7 +307,7 @@ int cmd_file_watch(Run *r)
 
     while (w && !status && abx_watch_next(w, 1, &ev, &e) > 0)
         status = cmd_file__event(r, &ev);
-    status = status ? status : run_fail(r, &e);
+    status = status ? status : run_stopped(r, &e);
     abx_watch_close(w);
     abx_sandbox_free(box);
     return status;

@@ -121,7 +121,7 @@ int cmd_forward_run(Run *r)
     } else {
         while (f && abx_forward_step(f, 1, &e) == 0)
             continue;
-        status = run_fail(r, &e);
+        status = run_stopped(r, &e);
     }
     abx_forward_close(f);
     abx_sandbox_free(box);

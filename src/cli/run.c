@@ -133,6 +133,11 @@ int run_fail(const Run *r, const abx_error *e)
     return e->exit_status ? e->exit_status : 1;
 }
 
+int run_stopped(const Run *r, const abx_error *e)
+{
+    return e->kind == ABX_CANCELLED && !r->out.json ? 1 : run_fail(r, e);
+}
+
 int run_fail_told(const Run *r, const Err *err)
 {
     ABX_UNSET abx_error e;

@@ -52,6 +52,7 @@ ABX_FN abx_sandbox *run_attach(Run *r, abx_error *e);
 
 /* Each prints, and returns the exit status. */
 ABX_FN int run_fail(const Run *r, const abx_error *e);
+ABX_FN int run_stopped(const Run *r, const abx_error *e);  /* of what goes on until Ctrl-C: in words that is not told */
 ABX_FN int run_fail_own(const Run *r, const Err *err);     /* silent where the reader of stdout has gone */
 ABX_FN int run_fail_told(const Run *r, const Err *err);    /* never silent */
 /* One of several things failed: *status is the first one's. True: it lay with

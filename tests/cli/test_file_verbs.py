@@ -294,6 +294,10 @@ def test_watch_as_text(both):
     watch.stdout.close()
     both.inside("cd /tmp/t; rm d/f")
     assert watch.wait(10) == 141
+    watch = both.start("watch", "box", "/tmp/t")
+    assert watch.stderr.readline()
+    watch.send_signal(2)
+    assert watch.wait(10) == 130 and watch.stderr.read() == b"", "that is how it ends"
 
 
 def test_watch_needs_the_agent(box):
