@@ -395,7 +395,7 @@ static bool command__wish_user(HttpdCall *c, const Json *doc, CommandWish *wish)
 
 static bool command__wish_cwd(HttpdCall *c, const Json *cwd, Arena *a, CommandWish *wish)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (!cwd || cwd->type == JSON_NULL || (cwd->type == JSON_STRING && json_str(cwd).n == 0))
         return true;
@@ -735,7 +735,7 @@ void command_logs(HttpdCall *c, Str id)
 {
     Daemon     *d = c->ctx;
     Command    *x = command__find(d, id);
-    struct stat st;
+    ABX_UNSET struct stat st;
     Str         text;
     int64_t     cursor = 0;
     char        next[24];

@@ -108,7 +108,7 @@ static bool copier__roots(CopierRoots *roots, int argc, char **argv, Arena *a, E
 {
     const char **paths;
     size_t       n;
-    struct stat  st;
+    ABX_UNSET struct stat st;
 
     for (int i = 1; i < argc; i++) {
         if (a->used > LIMIT_SYNC_NAMES)

@@ -119,7 +119,7 @@ static void dirs__write_entry(DirsWalk *w, const struct stat *st)
 static void dirs__step(DirsWalk *w)
 {
     DirsFrame  *f = &w->frames[w->depth - 1];
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (f->at == f->n) {
         dirs__leave(w);
@@ -212,7 +212,7 @@ static const char *dirs__asked(HttpdCall *c)
 
 static bool dirs__refuse_link(HttpdCall *c, const char *path)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     bool        is_link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 
     if (is_link)
@@ -225,7 +225,7 @@ void dirs_list(HttpdCall *c)
     const char *path = dirs__asked(c);
     int64_t     depth = 1;
     Str         text;
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (!path)
         return;
@@ -241,7 +241,7 @@ void dirs_search(HttpdCall *c)
 {
     const char *path = dirs__asked(c);
     Str         pattern = STR("**");
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (!path)
         return;
@@ -258,7 +258,7 @@ void dirs_search(HttpdCall *c)
 
 static void dirs__make_one(HttpdCall *c, const char *path, const Json *how, Arena *a)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     Owner       o;
     ABX_UNSET Err         err;
     bool        is_new = stat(path, &st) != 0;
@@ -305,7 +305,7 @@ typedef struct DirsTrail {
 
 static bool dirs__down(DIR **dir, const char *name, DirsTrail *t)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     int         fd = openat(dirfd(*dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR        *child = fd < 0 ? NULL : fdopendir(fd);
 
@@ -328,7 +328,7 @@ static bool dirs__down(DIR **dir, const char *name, DirsTrail *t)
 /* Back to the folder above, and remove the one that is empty now. */
 static bool dirs__up(DIR **dir, DirsTrail *t)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     int         fd = openat(dirfd(*dir), "..", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)

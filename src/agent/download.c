@@ -201,7 +201,7 @@ static void download__lines(HttpdCall *c, int fd, Str offset, Str limit)
 void download_begin(HttpdCall *c)
 {
     Str         value, offset = {0}, limit = {0};
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (!query_get(c->head.target, "path", c->arena, &value)) {
         answer_error(c, 400, "MISSING_QUERY", "missing query parameter 'path'");

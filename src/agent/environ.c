@@ -97,7 +97,7 @@ const char *const *environ_make(const Json *more, Arena *a, const char **fault)
 
 static bool environ__runs(const char *path)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }

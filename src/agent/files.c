@@ -24,7 +24,7 @@ void files_info(HttpdCall *c)
 
     json_begin(&w, '{');
     for (; query_next(&rest, &a, &key, &value); arena_reset(&a)) {
-        struct stat st;
+        ABX_UNSET struct stat st;
         if (!str_eq(key, STR("path")))
             continue;
         const char *path = query_file(value, &a);
@@ -50,7 +50,7 @@ void files_delete(HttpdCall *c)
     Arena a = arena_make(LIMIT_HTTPD_ARENA);
 
     for (; !httpd_started(c) && query_next(&rest, &a, &key, &value); arena_reset(&a)) {
-        struct stat st;
+        ABX_UNSET struct stat st;
         if (!str_eq(key, STR("path")))
             continue;
         const char *path = query_file(value, &a);
@@ -82,7 +82,7 @@ static const Json *files__parse(HttpdCall *c, Str body, JsonType type, Arena *a)
 /* The rename never replaces: the kernel sees to it where it can. */
 static bool files__rename(const char *from, const char *to)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1U /* RENAME_NOREPLACE */) == 0)
         return true;
@@ -97,7 +97,7 @@ static bool files__rename(const char *from, const char *to)
 
 static void files__move_one(HttpdCall *c, const char *from, const char *to, Arena *a)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     Str         folder = str_from(to);
 
     if (lstat(from, &st) != 0) {

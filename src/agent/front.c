@@ -30,7 +30,7 @@ typedef struct Front {
  * takes PIPE_BUF bytes at least. */
 static void front__output(Front *f)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     f->stdout_fd = 1;
     f->most = FRONT_BLOCK * 2;

@@ -54,7 +54,7 @@ static bool helper__hex(const char *text)
 static bool helper__first(const char *text, Arena *a, Str *out)
 {
     Buf         b = buf_make(LIMIT_CARRY_FIRST);
-    struct stat st;
+    ABX_UNSET struct stat st;
     ABX_UNSET Err         err;
 
     if (!text)
@@ -154,7 +154,7 @@ int helper_listen(int argc, char **argv)
 
 static bool helper__is_null(int fd)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3);
 }

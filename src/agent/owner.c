@@ -92,7 +92,7 @@ bool owner_apply(const char *path, const Owner *o, Err *err)
 /* What is so already is not set: a file that one may write to may be another's. */
 bool owner_apply_fd(int fd, const Owner *o, Err *err)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (fstat(fd, &st) != 0)
         return err_sys(err, errno, E4002, "stat");

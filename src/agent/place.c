@@ -13,7 +13,7 @@
 
 static bool place__is_folder(const char *path)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (stat(path, &st) != 0)
         return false;
@@ -116,7 +116,7 @@ static bool place__create(Place *p, bool exists)
 
 static bool place__open_target(Place *p)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (!place__folders_of(p->target))
         return false;

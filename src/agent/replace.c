@@ -52,7 +52,7 @@ static bool replace__copy(int fd, Place *p, Str old, Str with, int64_t *count, E
 static void replace__one(HttpdCall *c, const char *path, Str old, Str with, int64_t *count)
 {
     static const Owner as_it_is = {.mode = -1, .uid = (uid_t)-1, .gid = (gid_t)-1};
-    struct stat st;
+    ABX_UNSET struct stat st;
     Place       p;
     ABX_UNSET Err         err;
     int         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -131,7 +131,7 @@ static bool watcher__add(Watcher *w, const char *path, Err *err)
 
 static bool watcher__is_folder(int at, const struct dirent *e)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (e->d_type != DT_UNKNOWN)
         return e->d_type == DT_DIR;

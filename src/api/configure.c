@@ -31,7 +31,7 @@ typedef struct Configure {
 /* Others can read what is meant for one person. */
 static void configure__watch(Configure *x)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (!x->home.p)
         return;

@@ -238,7 +238,7 @@ static bool copy__local_failure(Err *err)
 
 static bool copy__local_open(const char *local, const abx_sandbox *b, CopyLocal *f, Err *err)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     /* O_NONBLOCK: waiting for the writer of a FIFO is done where a signal is seen. */
     *f = (CopyLocal){.fd = open(local, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), .name = local, .mode = -1, .size = -1,
@@ -295,7 +295,7 @@ static bool copy__up_file(Copy *c, CopyLocal *f, Err *err)
     Str     target = str_from(c->o->target), name = c->roots[0].name, path = target;
     bool    inside = copy_ends_in_folder(target);
     int64_t size;
-    unsigned char sum[SHA256_SIZE];
+    ABX_UNSET unsigned char sum[SHA256_SIZE];
 
     f->c = c;
     c->total = f->size;
@@ -383,7 +383,7 @@ static bool copy__into_write(void *ctx, Str bytes, Err *err)
 static void copy__into_mode(const CopyInto *t, const abx_sandbox *b, Str path)
 {
     Arena    a = t->c->a;
-    FileInfo info;
+    ABX_UNSET FileInfo info;
     bool     there, folder;
     ABX_UNSET Err none;
 
@@ -400,7 +400,7 @@ static bool copy__down_file(Copy *c, Err *err)
     bool     inside = copy_ends_in_folder(target) || fs_type(target.p) == FS_FOLDER;
     CopyInto t = {.c = c, .path = inside ? copy_join(&c->a, target, name).p : target.p, .hash = sha256_make()};
     int64_t  size;
-    unsigned char sum[SHA256_SIZE];
+    ABX_UNSET unsigned char sum[SHA256_SIZE];
 
     c->total_files = 1;
     if (!copy__into_open(&t, false, err) && err->kind != ERR_NOT_FOUND)
@@ -425,7 +425,7 @@ static bool copy__down_file(Copy *c, Err *err)
 static void copy__where(Copy *c)
 {
     Str  target = str_from(c->o->target), name = arena_str(&c->a, str_from(c->out->path));
-    FileInfo info;
+    ABX_UNSET FileInfo info;
     bool there, folder = !c->o->to && fs_type(target.p) == FS_FOLDER;
     ABX_UNSET Err none;
 

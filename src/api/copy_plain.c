@@ -73,7 +73,7 @@ static bool copy_plain__target(CopyPlain *s, bool folder, Err *err)
 {
     Copy    *c = s->c;
     Str      target = str_from(c->o->target);
-    FileInfo info;
+    ABX_UNSET FileInfo info;
     bool     there;
 
     if (!copy_plain__look(s, c->o->to, target, &info, &there, &s->inside, err))
@@ -92,7 +92,7 @@ static bool copy_plain__make(CopyPlain *s, Str path, int mode, bool *made, Err *
     Provider *p = c->o->to->session->provider;
     Arena     a = c->a;
     Str       at = copy_plain__at(s, path, &a);
-    FileInfo  info;
+    ABX_UNSET FileInfo info;
     bool      there = true, folder;
 
     s->modes[s->depth] = -1;
@@ -134,7 +134,7 @@ static bool copy_plain__put(CopyPlain *s, Str path, CopyLocal *f, Err *err)
     Arena     keep = c->a;
     Str       at = copy_plain__at(s, path, &c->a);      /* what is told meanwhile lies behind it */
     int64_t   size = 0;
-    unsigned char sum[SHA256_SIZE];
+    ABX_UNSET unsigned char sum[SHA256_SIZE];
 
     f->c = c;
     f->hash = sha256_make();
@@ -267,7 +267,7 @@ static bool copy_plain__read(CopyPlain *s, Str remote, Err *err)
     const abx_sandbox *b = s->c->o->from;
     Provider *p = b->session->provider;
     int64_t   size;
-    unsigned char sum[SHA256_SIZE];
+    ABX_UNSET unsigned char sum[SHA256_SIZE];
 
     s->hash = sha256_make();
     if (!p->kind->file_read(p, str_from(b->id), remote, (Sink){copy_plain__take, s}, &size, DEADLINE_NONE, err))
@@ -417,7 +417,7 @@ static bool copy_plain__glob(CopyPlain *s, CopyPlainRoots *r, Str base, Str part
 static bool copy_plain__match(CopyPlain *s, CopyPlainRoots *r, Str base, Str rest, Err *err)
 {
     Str      part = {0};
-    FileInfo info;
+    ABX_UNSET FileInfo info;
     bool     sign = false, there, folder, ok = true;
 
     if (base.n + rest.n > LIMIT_SYNC_PATH)
@@ -440,7 +440,7 @@ static bool copy_plain__match(CopyPlain *s, CopyPlainRoots *r, Str base, Str res
 static bool copy_plain__sources(CopyPlain *s, CopyPlainRoots *r, Err *err)
 {
     const Copy *c = s->c;
-    FileInfo    info;
+    ABX_UNSET FileInfo info;
     bool        there = true, folder;
 
     for (size_t i = 0; i < c->o->path_count; i++) {

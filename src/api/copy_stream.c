@@ -218,7 +218,7 @@ static bool copy_stream__root(void *ctx, Str name)
 /* What goes to a sandbox is looked at on its way. */
 static bool copy_stream__look(CopyStream *s, Str bytes, Err *err)
 {
-    TarEvent ev;
+    ABX_UNSET TarEvent ev;
     Item     i;
     Step     step;
 

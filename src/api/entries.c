@@ -23,7 +23,7 @@ const abx_file_info *abx_stat(abx_sandbox *b, const char *path, abx_error *e)
 {
     Provider *p = b->session->provider;
     Arena    *a = session_result(b);
-    FileInfo  f;
+    ABX_UNSET FileInfo f;
     ABX_UNSET Err       err;
 
     if (!session_can(p, p->kind->file_stat != NULL, "files.stat", &err) ||

@@ -84,7 +84,7 @@ bool hash_file(const abx_sandbox *b, Str path, bool agent, unsigned char sha256[
 
 bool hash_compare(const abx_sandbox *b, Str path, const unsigned char sha256[static SHA256_SIZE], bool agent, Err *err)
 {
-    unsigned char there[SHA256_SIZE];
+    ABX_UNSET unsigned char there[SHA256_SIZE];
 
     if (!hash_file(b, path, agent, there, err))
         return err_wrap(err, "cannot compare");

@@ -129,7 +129,7 @@ abx_sandbox *abx_create(abx_session *s, const abx_create_options *o, abx_error *
     Provider     *p = s->provider;
     Arena         a = arena_make(ARENA_COMMAND);
     CreateRequest rq;
-    SandboxInfo   info;
+    ABX_UNSET SandboxInfo info;
     abx_sandbox  *b = NULL;
     ABX_UNSET Err           err;
 
@@ -149,7 +149,7 @@ abx_sandbox *abx_create(abx_session *s, const abx_create_options *o, abx_error *
 const abx_info *abx_get_info(abx_sandbox *b, abx_error *e)
 {
     Provider   *p = b->session->provider;
-    SandboxInfo info;
+    ABX_UNSET SandboxInfo info;
     ABX_UNSET Err         err;
     Arena      *a = session_result(b);
     bool        ok = p->kind->get(p, str_from(b->id), a, &info, DEADLINE_NONE, &err);
@@ -160,7 +160,7 @@ const abx_info *abx_get_info(abx_sandbox *b, abx_error *e)
 const abx_info *abx_pause(abx_sandbox *b, abx_error *e)
 {
     Provider   *p = b->session->provider;
-    SandboxInfo info;
+    ABX_UNSET SandboxInfo info;
     ABX_UNSET Err         err;
     Arena      *a = session_result(b);
     bool        ok = p->kind->pause(p, str_from(b->id), a, &info, clock_after(LIMIT_SWITCH_MS), &err);
@@ -171,7 +171,7 @@ const abx_info *abx_pause(abx_sandbox *b, abx_error *e)
 const abx_info *abx_resume(abx_sandbox *b, abx_error *e)
 {
     Provider   *p = b->session->provider;
-    SandboxInfo info;
+    ABX_UNSET SandboxInfo info;
     ABX_UNSET Err         err;
     Arena      *a = session_result(b);
     bool        ok = p->kind->resume(p, str_from(b->id), a, &info, clock_after(LIMIT_SWITCH_MS), &err);
@@ -182,7 +182,7 @@ const abx_info *abx_resume(abx_sandbox *b, abx_error *e)
 const abx_info *abx_set_timeout(abx_sandbox *b, int64_t seconds, abx_error *e)
 {
     Provider   *p = b->session->provider;
-    SandboxInfo info;
+    ABX_UNSET SandboxInfo info;
     ABX_UNSET Err         err;
     Arena      *a = session_result(b);
     bool        ok;

@@ -15,7 +15,7 @@
 static InputKind input__kind(bool asked)
 {
     int         flags = fcntl(STDIN_FILENO, F_GETFL);
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (flags < 0 || (flags & O_ACCMODE) == O_WRONLY || fstat(STDIN_FILENO, &st) != 0)
         return INPUT_NONE;

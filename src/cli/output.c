@@ -16,7 +16,7 @@ enum { OUTPUT_PIECE = 4096 };
 
 static bool output__waits(int fd)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return fstat(fd, &st) != 0 || !S_ISREG(st.st_mode);
 }

@@ -225,7 +225,7 @@ static bool archive__take(Archive *x, Err *err)
 
 static bool archive__all(Archive *x, Err *err)
 {
-    TarEvent ev;
+    ABX_UNSET TarEvent ev;
     Step     step;
 
     while ((step = unpack_next(x->from, &ev, err)) == STEP_DONE)
@@ -307,7 +307,7 @@ static bool archive__file_read(void *ctx, char *p, size_t cap, size_t *n, Err *e
 
 bool archive_file(const char *path, const ArchiveAsk *ask, Tree *out, Err *err)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     /* O_NONBLOCK so that a FIFO without a writer does not hold us up. */
     int  fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool ok;

@@ -66,7 +66,7 @@ static bool forge__content(void *ctx, char *p, size_t cap, size_t *n, Err *err)
 /* All regular files. False: the archive is damaged, or `refused`. */
 static bool forge__files(ForgeTake *t, Err *err)
 {
-    TarEvent ev;
+    ABX_UNSET TarEvent ev;
     Step     step;
     Str      top;
 

@@ -50,7 +50,7 @@ static const char *store__fresh(const Store *s, const char *folder, Str id)
 /* The type bits of what is there, no link followed; 0 when nothing is. */
 static mode_t store__type(int root, const char *name)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode & S_IFMT : 0;
 }
@@ -116,7 +116,7 @@ bool store_ids(const Store *s, const Str **ids, size_t *n, Err *err)
 
 bool store_has(const Store *s, Str id)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return manifest_is_id(id) && lstat(store_path(s, id, NULL), &st) == 0;
 }
@@ -142,7 +142,7 @@ const char *store_files(const Store *s, const Receipt *r)
 bool store_data(const Store *s, Str id, const char **path, Err *err)
 {
     const char *data = store_path(s, id, "data");
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (lstat(data, &st) != 0)
         store__heal(s, id);
@@ -287,7 +287,7 @@ static bool store__rescue(StoreLock *l, const char *folder, Str name)
 static void store__sweep(StoreLock *l, const char *folder)
 {
     const Str  *names;
-    struct stat st;
+    ABX_UNSET struct stat st;
     int         fd = folder_open(l->root, folder);
     ptrdiff_t   n = fd < 0 ? 0 : folder_names(fd, LIMIT_STORE_IDS, l->store->a, &names);
     const char *inside = arena_fmt(l->store->a, "%s/", folder).p;
@@ -390,7 +390,7 @@ bool store_lock(const Store *s, int cancel_fd, StoreLock *out, Err *err)
     l.root = store__root(s);
     if (l.root < 0)
         return err_sys(err, errno, E8010, "cannot open the folder %s", s->root.p);
-    struct stat st;
+    ABX_UNSET struct stat st;
     if (lstat(s->root.p, &st) == 0 && S_ISDIR(st.st_mode))      /* what a link leads to may not be ours */
         (void)fchmod(l.root, 0700);
     if (!lock_take(l.root, ".lock", s->root.p, cancel_fd, clock_after(LIMIT_STORE_LOCK_MS), &l.lock, err)) {

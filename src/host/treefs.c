@@ -104,7 +104,7 @@ static bool treefs__hash(TreefsWalk *w, int fd, const struct stat *st, Err *err)
 
 static bool treefs__file(TreefsWalk *w, int folder, const char *name, Err *err)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
     if (fd < 0 && errno == ELOOP)
@@ -162,7 +162,7 @@ static bool treefs__apart(const TreefsWalk *w, int folder, const char *name, mod
 
 static mode_t treefs__type(int folder, const struct dirent *e)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (e->d_type == DT_REG)
         return S_IFREG;

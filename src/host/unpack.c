@@ -145,7 +145,7 @@ static Step unpack__event(Unpack *u, TarEvent *ev, Err *err)
 
 bool unpack_read(Unpack *u, char *p, size_t cap, size_t *n, Err *err)
 {
-    TarEvent ev;
+    ABX_UNSET TarEvent ev;
 
     *n = 0;
     if (u->left == 0)

@@ -36,7 +36,7 @@ int folder_exchange(int a, const char *x, int b, const char *y)
 
 int folder_move(int a, const char *x, int b, const char *y)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     int sys = folder__rename(a, x, b, y, FOLDER_NOREPLACE);
 
     if (sys != EINVAL)
@@ -53,7 +53,7 @@ static void folder__clear(FolderClear *c, DIR *d, int deep);
 
 static void folder__drop(FolderClear *c, int at, const char *name, int deep)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     char hex[33];
 
     if (unlinkat(at, name, 0) == 0 || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
@@ -88,7 +88,7 @@ static void folder__clear(FolderClear *c, DIR *d, int deep)
 
 void folder_remove(int at, const char *name)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (unlinkat(at, name, 0) == 0 || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
         return;

@@ -45,7 +45,7 @@ static bool fs__read_all(int fd, const char *path, Buf *to, Err *err)
 
 bool fs_read(const char *path, Buf *to, Err *err)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     /* O_NONBLOCK so that a FIFO without a writer does not hold us up. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
@@ -61,7 +61,7 @@ bool fs_read(const char *path, Buf *to, Err *err)
 
 bool fs_make_dir(const char *path, Err *err)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (mkdir(path, 0700) == 0 || (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)))
         return true;
@@ -70,7 +70,7 @@ bool fs_make_dir(const char *path, Err *err)
 
 FsType fs_type(const char *path)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     if (stat(path, &st) != 0)
         return FS_NOTHING;
@@ -129,7 +129,7 @@ static bool fs__temp_make(FsTemp *t, int mode, int there, Err *err)
 bool fs_temp_open(const char *path, int mode, FsTemp *out, Err *err)
 {
     char       *real = realpath(path, NULL);
-    struct stat st;
+    ABX_UNSET struct stat st;
     FsTemp      t = {.fd = -1, .cancel_fd = -1, .path = mem_str(str_from(real ? real : path))};
     bool        there = stat(t.path, &st) == 0;
 

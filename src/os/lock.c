@@ -67,7 +67,7 @@ static bool lock__began(const char *stat, int64_t *ms)
 static bool lock__lives(const char *pid, const struct stat *lock)
 {
     char        path[64], text[1024], mine[64] = "", its[64] = "";
-    struct stat st;
+    ABX_UNSET struct stat st;
     int64_t     began;
 
     snprintf(path, sizeof path, "/proc/%s", pid);
@@ -99,7 +99,7 @@ static bool lock__stale(const struct stat *st, const char *pid, bool flocked)
  * is gone. `pid` is what it says, or empty. */
 static bool lock__evict(const Lock *l, char pid[static 24])
 {
-    struct stat st, now;
+    ABX_UNSET struct stat st, now;
     int  fd = openat(l->folder, l->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     bool flocked = false, stale = false;
 
@@ -130,7 +130,7 @@ static bool lock__evict(const Lock *l, char pid[static 24])
 /* A file with our pid in it, and our flock on it. */
 static bool lock__file(Lock *l, const char *name)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     char pid[24];
     int  sys = 0;
 
@@ -247,7 +247,7 @@ bool lock_take(int folder, const char *name, const char *shown, int cancel_fd, D
 
 static bool lock__ours(const Lock *l)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return fstatat(l->folder, l->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == l->inode;
 }

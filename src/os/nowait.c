@@ -14,7 +14,7 @@ enum {
 
 static bool nowait__regular(int fd)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }

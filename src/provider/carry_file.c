@@ -75,7 +75,7 @@ static const char *carry_file__wrong(CarryFile *f)
 bool carry_file_open(CarryFile *f, Str path, Err *err)
 {
     char       *name = mem_str(path);
-    struct stat st;
+    ABX_UNSET struct stat st;
     const char *wrong;
 
     *f = (CarryFile){.fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};

@@ -177,7 +177,7 @@ bool entry_look(Execd *x, Str path, Entry *out, Arena *a, Deadline d, Err *err)
     ExecdCall  call = {.method = "GET", .path = "/files/info", .query = arena_fmt(a, "path=%s", url_encode(path, a).p),
                        .idempotent = true, .what = "look at the file", .code = E4000,
                        .deadline = clock_sooner(d, clock_after(x->server->call_ms))};
-    ExecdReply reply;
+    ABX_UNSET ExecdReply reply;
     ABX_UNSET Err        no;
     if (!execd_ask(x, &call, a, &reply, &no)) {
         if (no.code == E4001)
@@ -199,7 +199,7 @@ static FileInfo entry__info(const Entry *e, Str name, Str path)
 bool entry_stat(Lifecycle *l, Str id, Str path, Arena *a, FileInfo *out, Deadline d, Err *err)
 {
     Execd x;
-    Entry e;
+    ABX_UNSET Entry e;
     Str   to;
     ABX_UNSET Err no;
 
@@ -239,8 +239,8 @@ static bool entry__list_by_daemon(Execd *x, Str at, Str path, Arena *a, FileList
     ExecdCall  call = {.method = "GET", .path = "/directories/list",
                        .query = arena_fmt(a, "depth=1&path=%s", url_encode(at, a).p), .idempotent = true,
                        .what = "list the folder", .most = LIMIT_LISTING, .code = E4000, .deadline = clock_sooner(d, clock_after(x->server->call_ms))};
-    ExecdReply reply;
-    Entry      e;
+    ABX_UNSET ExecdReply reply;
+    ABX_UNSET Entry e;
 
     if (!execd_ask(x, &call, a, &reply, err))
         return false;
@@ -293,7 +293,7 @@ static bool entry__list_by_command(Execd *x, Str path, Arena *a, FileList *out, 
                              "continue; printf './%%s\\0' \"$f\"; done | xargs -0 -r stat -c '%%f %%s %%Y %%n//' -- | "
                              "sed \"s/$r/\\/r/g\"",
                           q.p, ENTRY_MISSING, q.p, ENTRY_NO_FOLDER, q.p);
-    Entry  e;
+    ABX_UNSET Entry e;
     size_t n = 0, most = 1;
 
     if (!entry_run(x, line, "list", path, &said, a, d, err))
@@ -317,7 +317,7 @@ static bool entry__list_by_command(Execd *x, Str path, Arena *a, FileList *out, 
 /* The daemon lists no link: what it leads to, then. */
 static bool entry__list_link(Execd *x, Str path, Arena *a, FileList *out, Deadline d, Err *err)
 {
-    Entry e;
+    ABX_UNSET Entry e;
     ABX_UNSET Err   no;
     Str   real;
 
@@ -372,7 +372,7 @@ static bool entry__make_by_daemon(Execd *x, Str path, Arena *a, Deadline d, Err 
     json_end(&w, '}');
     Str        body = buf_str(&json);
     Source     source = flow_from_str(&body);
-    ExecdReply reply;
+    ABX_UNSET ExecdReply reply;
     ExecdCall  call = {.method = "POST", .path = "/directories", .body = &source, .type = STR("application/json"),
                        .what = "make the folder", .code = E4000, .most = LIMIT_ERROR_BODY,
                        .deadline = clock_sooner(d, clock_after(x->server->call_ms))};

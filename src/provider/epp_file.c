@@ -43,7 +43,7 @@ static bool epp_file__is_folder(Str path, Err *err)
 /* Why a plugin wrote no file there: it has no word for this one reason. */
 static void epp_file__why(Epp *e, Str id, Str path, Deadline d, Err *err)
 {
-    FileInfo info;
+    ABX_UNSET FileInfo info;
     ABX_UNSET Err      no;
     Arena    a = arena_make(ARENA_COMMAND);
 
@@ -98,7 +98,7 @@ bool epp_file_write(Provider *p, Str id, Str path, int mode, Source src, int64_t
 /* Is it known to be too large? A plugin that cannot say is asked for the file. */
 static bool epp_file__fits(Epp *e, Str id, Str path, Deadline d, Err *err)
 {
-    FileInfo info;
+    ABX_UNSET FileInfo info;
     ABX_UNSET Err      no;
     bool     ok = true;
 

@@ -333,7 +333,7 @@ void epp_plugin_unknow(Epp *e, Str id)
 
 bool epp_plugin_attach(Epp *e, EppGate gate, Str id, Deadline d, Err *err)
 {
-    SandboxInfo info;
+    ABX_UNSET SandboxInfo info;
     ABX_UNSET Err         none;
 
     if (!epp_plugin_open(e, gate, d, err))

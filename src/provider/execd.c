@@ -9,7 +9,7 @@ enum { EXECD_PORT = 44772 };
 
 bool execd_find(Lifecycle *l, Str id, Code code, Arena *a, Execd *out, Deadline d, Err *err)
 {
-    SandboxInfo info;
+    ABX_UNSET SandboxInfo info;
 
     if (!lifecycle_get(l, id, a, &info, d, err))
         return false;

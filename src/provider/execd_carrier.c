@@ -136,7 +136,7 @@ static void execd_carrier__end(Stream *stream)
     Str        path = arena_fmt(&scratch, "/pty/%s", s->id);
     ExecdCall  call = {.method = "DELETE", .path = path.p, .idempotent = true, .most = LIMIT_ERROR_BODY, .what = "end the agent's pipe",
                        .code = E3000, .deadline = clock_after(LIMIT_CLEANUP_MS)};
-    ExecdReply reply;
+    ABX_UNSET ExecdReply reply;
     ABX_UNSET Err        none;
 
     stream_close(s->ws);
@@ -162,7 +162,7 @@ bool execd_carrier_pipe(Carrier *carrier, Str line, Stream **out, Deadline d, Er
     Arena         scratch = c->own;
     Buf           json = buf_make(LIMIT_URL);
     JsonOut       w = json_out(&json, JSON_COMPACT);
-    ExecdReply    reply;
+    ABX_UNSET ExecdReply reply;
 
     json_begin(&w, '{');
     json_key(&w, "command");

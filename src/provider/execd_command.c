@@ -240,7 +240,7 @@ static Step execd_command__look(ExecdCommand *c, ExecEvent *ev, Err *err)
 static Step execd_command__unknown(ExecdCommand *c, const char *how, Err *err)
 {
     Arena      a = arena_make(EXECD_COMMAND_ARENA);
-    ExecdReply reply;
+    ABX_UNSET ExecdReply reply;
     ABX_UNSET Err        none;
     char       path[100];
     char       known[64] = "";
@@ -265,7 +265,7 @@ static bool execd_command__kill(ExecCall *x, Deadline d, Err *err)
 {
     ExecdCommand *c = execd_command__of(x);
     Arena      a = arena_make(EXECD_COMMAND_ARENA);
-    ExecdReply reply;
+    ABX_UNSET ExecdReply reply;
     ExecdCall call = {.method = "DELETE",
                       .path = "/command",
                       .query = arena_fmt(&a, "id=%s", url_encode(str_from(c->id), &a).p),

@@ -203,7 +203,7 @@ bool lifecycle_get(Lifecycle *l, Str id, Arena *a, SandboxInfo *out, Deadline d,
 {
     LifecycleCall   call = {.method = "GET", .path = lifecycle__path(id, "", a), .idempotent = true,
                    .deadline = lifecycle__soon(l, d), .what = "look at the sandbox", .sandbox = id};
-    LifecycleAnswer in;
+    ABX_UNSET LifecycleAnswer in;
 
     return lifecycle__ask(l, &call, a, &in, err) && lifecycle__info(l, in.json, a, out, err);
 }
@@ -304,7 +304,7 @@ static bool lifecycle__page(Lifecycle *l, const Pair *metadata, size_t metadata_
                             const Json **items, bool *more, Deadline d, Err *err)
 {
     Buf             filter = buf_make(LIMIT_URL);
-    LifecycleAnswer in;
+    ABX_UNSET LifecycleAnswer in;
 
     /* One parameter, whose value is a query string of its own. */
     for (size_t i = 0; i < metadata_count; i++) {
@@ -382,7 +382,7 @@ bool lifecycle_create(Lifecycle *l, const CreateRequest *rq, Arena *a, SandboxIn
 {
     char   label_text[33];
     Buf    json = buf_make(LIMIT_ANSWER);
-    LifecycleAnswer in;
+    ABX_UNSET LifecycleAnswer in;
 
     for (size_t i = 0; i < rq->metadata_count; i++)
         if (str_eq(rq->metadata[i].key, STR(LIFECYCLE_LABEL)))
@@ -443,7 +443,7 @@ bool lifecycle_kill(Lifecycle *l, Str id, bool *killed, Deadline d, Err *err)
     Arena  a = arena_make(ARENA_COMMAND);
     LifecycleCall   call = {.method = "DELETE", .path = lifecycle__path(id, "", &a), .idempotent = true,
                    .deadline = lifecycle__soon(l, d), .what = "kill the sandbox", .sandbox = id};
-    LifecycleAnswer in;
+    ABX_UNSET LifecycleAnswer in;
     ABX_UNSET Err    no;
     bool   ok = lifecycle__ask(l, &call, &a, &in, &no);
 
@@ -460,7 +460,7 @@ bool lifecycle_set_timeout(Lifecycle *l, Str id, int64_t seconds, Arena *a, Sand
 {
     LifecycleCall get = {.method = "GET", .path = lifecycle__path(id, "", a), .idempotent = true,
                    .deadline = lifecycle__soon(l, d), .what = "look at the sandbox", .sandbox = id};
-    LifecycleAnswer  in;
+    ABX_UNSET LifecycleAnswer in;
     int64_t now;
 
     if (!lifecycle__ask(l, &get, a, &in, err) || !lifecycle__info(l, in.json, a, out, err))
@@ -502,7 +502,7 @@ bool lifecycle_switch(Lifecycle *l, Str id, const char *verb, SandboxState goal,
     snprintf(behind, sizeof behind, "/%s", verb);
     LifecycleCall   call = {.method = "POST", .path = lifecycle__path(id, behind, a), .deadline = lifecycle__soon(l, d),
                    .what = what, .sandbox = id};
-    LifecycleAnswer in;
+    ABX_UNSET LifecycleAnswer in;
 
     if (!lifecycle__ask(l, &call, a, &in, err))
         return false;
@@ -546,7 +546,7 @@ static bool lifecycle__fields(const Json *headers, Arena *a, Header **out, size_
 bool lifecycle_endpoint(Lifecycle *l, Str id, int port, Arena *a, Endpoint *out, Deadline d, Err *err)
 {
     char   behind[40];
-    LifecycleAnswer in;
+    ABX_UNSET LifecycleAnswer in;
 
     snprintf(behind, sizeof behind, "/endpoints/%d", port);
     LifecycleCall call = {.method = "GET", .path = lifecycle__path(id, behind, a), .idempotent = true,
@@ -583,7 +583,7 @@ Str lifecycle_last_words(Lifecycle *l, Str id, Arena *a, Deadline d)
                           .idempotent = true,
                           .deadline = lifecycle__soon(l, d),
                           .what = "read the container's log"};
-    LifecycleAnswer in;
+    ABX_UNSET LifecycleAnswer in;
     ABX_UNSET Err    none;
 
     if (!lifecycle__ask(l, &call, a, &in, &none))

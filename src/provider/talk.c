@@ -548,7 +548,7 @@ static void talk__due(Talk *t)
 static bool talk__rests(Talk *t)
 {
     Arena       a = arena_make(ARENA_COMMAND);
-    SandboxInfo info;
+    ABX_UNSET SandboxInfo info;
     ABX_UNSET Err         none;
     bool        was = t->paused;
 

@@ -79,7 +79,7 @@ static void transfer__remove(Execd *x, Str path, Arena scratch)
                       .what = "remove a temporary file",
                       .code = E4000,
                       .deadline = clock_after(LIMIT_CLEANUP_MS)};
-    ExecdReply reply;
+    ABX_UNSET ExecdReply reply;
     ABX_UNSET Err        none;
 
     client_cancel_fd(x->server->http, -1);
@@ -140,7 +140,7 @@ static bool transfer__body(void *ctx, char *p, size_t cap, size_t *n, Err *err)
 static bool transfer__send(Execd *x, Str temporary, int mode, TransferCount *count, Arena *a, Deadline d, Err *err)
 {
     MultipartUpload upload;
-    ExecdReply      reply;
+    ABX_UNSET ExecdReply reply;
     char            boundary[33];
     Buf             meta = buf_make(LIMIT_URL * 4);
     JsonOut         w = json_out(&meta, JSON_COMPACT);
@@ -219,7 +219,7 @@ static bool transfer__put(Execd *x, Str path, Str temporary, int mode, const Ent
                           int64_t *size, Arena *a, Deadline d, Err *err)
 {
     int64_t sent;
-    Entry   there;
+    ABX_UNSET Entry there;
 
     if (old->there && old->mode >= 0)
         mode = old->mode;
@@ -246,7 +246,7 @@ bool transfer_write(Lifecycle *l, Str id, Str path, int mode, Source src, int64_
 {
     Arena        a = arena_make(ARENA_COMMAND);
     Execd        x;
-    Entry        old;
+    ABX_UNSET Entry old;
     bool         ok = entry_path(path, false, &a, &path, err) && execd_find(l, id, E4000, &a, &x, d, err) &&
               transfer__target(&x, &path, &old, &a, d, err);
 

@@ -62,7 +62,7 @@ static int draft__open_new(Draft *d)
 
 bool draft_is_ours(int fd)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink <= 1 && st.st_uid == geteuid();
 }
@@ -83,7 +83,7 @@ static int draft__claim(const Draft *d, struct stat *st)
 /* -1: there can be none under this name. */
 static int draft__open_part(Draft *d, Str name)
 {
-    struct stat st, now;
+    ABX_UNSET struct stat st, now;
 
     draft_part_name(name, d->name);
     for (int i = 0; i < DRAFT_TRIES; i++) {

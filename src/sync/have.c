@@ -208,7 +208,7 @@ static bool have__tell_below(HaveTeller *t, const char *at, Str name, Err *err)
 /* The root itself, unless it is a link, which the copy would replace. */
 static bool have__tell_root(HaveTeller *t, const char *at, Str name, Err *err)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return lstat(at, &st) != 0 || S_ISLNK(st.st_mode) || have__tell_below(t, at, name, err);
 }
@@ -236,7 +236,7 @@ static bool have__tell_matches(HaveTeller *t, const char *folder, Str pattern, E
 static Str have__where(const char *target, Str name, Buf *at)
 {
     char        real[PATH_MAX];
-    struct stat st;
+    ABX_UNSET struct stat st;
     bool        into = stat(target, &st) == 0 && S_ISDIR(st.st_mode) && !str_eq(name, STR(".")) && !target_making(target);
 
     buf_add(at, str_from(into || !realpath(target, real) ? target : real));
@@ -253,7 +253,7 @@ bool have_list(const char *target, Str name, bool partials, Sink to, Err *err)
     HaveTeller  t = {.to = to, .line = buf_make(ITEM_WORDS + LIMIT_SYNC_PATH + 2), .partials = partials};
     Buf         room = buf_make(LIMIT_SYNC_PATH);
     Str         at = have__where(target, name, &room);
-    struct stat st;
+    ABX_UNSET struct stat st;
     bool        fits = !room.over && name.n <= LIMIT_SYNC_PATH, ok = true;
 
     if (fits && str_ends(str_from(target), STR("/")) && walk_is_pattern(name)) {

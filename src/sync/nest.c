@@ -11,7 +11,7 @@ enum { NEST_MAKING = 01700 };
 
 bool nest_left(int at, const char *name)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     return fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 07777) == NEST_MAKING &&
            st.st_uid == geteuid();
@@ -20,7 +20,7 @@ bool nest_left(int at, const char *name)
 /* One that is there: it must be a folder. */
 static int nest__there(NestFolder *f, int at, const char *name, bool writes)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     f->fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (f->fd < 0) {

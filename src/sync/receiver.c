@@ -348,7 +348,7 @@ static bool receiver__hash(Receiver *r, const Item *i, Err *err)
 static bool receiver__kept(Receiver *r, const Item *i, Err *err)
 {
     ReceiverPlace p;
-    struct stat   st;
+    ABX_UNSET struct stat st;
 
     if (!receiver__place(r, i->path, false, &p, err))
         return false;
@@ -442,7 +442,7 @@ static bool receiver__event(Receiver *r, const TarEvent *ev, Err *err)
 
 bool receiver_feed(Receiver *r, Str bytes, Err *err)
 {
-    TarEvent ev;
+    ABX_UNSET TarEvent ev;
     Step     step;
 
     if (r->state == RECEIVER_OVER)

@@ -262,7 +262,7 @@ static bool sender__end(Sender *s, Err *err)
 {
     static const char zeros[TAR_BLOCK];
     Item        i = {.kind = ITEM_HASH, .hashed = true, .size = s->end, .path = s->e.path};
-    struct stat st;
+    ABX_UNSET struct stat st;
 
     buf_add(&s->out, (Str){zeros, tar_pad(s->end - s->from)});
     if (!s->sys && fstat(s->e.fd, &st) != 0)

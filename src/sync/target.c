@@ -77,7 +77,7 @@ static bool target__over(const char *path, bool regular, TargetKind kind, Target
 /* Nothing is there. */
 static bool target__new(char *path, TargetKind kind, bool slash, Target *out, Err *err)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     Str         name = str_from(strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
 
     if (lstat(path, &st) == 0)
@@ -101,7 +101,7 @@ bool target_making(const char *path)
 
 bool target_open(const char *path, TargetKind kind, bool resume, Target *out, Err *err)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     Str         plain = str_from(path);
     bool        slash = target__slash(plain);
     int         sys = stat(path, &st) == 0 ? 0 : errno;

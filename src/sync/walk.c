@@ -209,7 +209,7 @@ static bool walk__give(Walk *w, int fd, const struct stat *st, WalkEntry *e)
  * O_NOFOLLOW, but for a root. */
 static bool walk__look(Walk *w, int at, const char *name, unsigned char type, int flags, WalkEntry *e)
 {
-    struct stat st;
+    ABX_UNSET struct stat st;
     int         fd;
 
     if (type == DT_UNKNOWN || (w->unopened && type == DT_REG)) {
@@ -348,7 +348,7 @@ bool walk_expand(Str pattern, Arena *a, const char ***paths, size_t *n, Err *err
 {
     const char *whole = arena_cstr(a, pattern);
     WalkPaths   at = {.a = a, .most = a->used + LIMIT_SYNC_NAMES}, next;
-    struct stat st;
+    ABX_UNSET struct stat st;
     size_t      i = 0, name, end, last = 0;
     bool        ok = walk__keep(&at, "", err);
 
