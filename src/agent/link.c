@@ -204,7 +204,7 @@ void link_pause(Link *l, bool paused)
 void link_open(Link *l, Loop *loop, int fd, bool web, const LinkOwner *owner, void *ctx)
 {
     *l = (Link){.loop = loop, .fd = fd, .owner = owner, .ctx = ctx, .web = web,
-                .out = buf_make(2 * LIMIT_CARRY_QUEUE)};
+                .out = buf_make(4 * LIMIT_CARRY_QUEUE)};  /* sent, waiting, and one read more */
     if (web)
         l->reader = ws_reader(true, 0);
     l->watch = (LoopWatch){.fd = fd, .events = POLLIN, .deadline = DEADLINE_NONE, .wake = link__wake, .owner = l};

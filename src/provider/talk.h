@@ -16,7 +16,7 @@
  * what it was given and leaves out talk_taken(): then no more than the window
  * comes. One that stays away for 20 s is taken for gone by the agent.
  *
- * Memory: about 300 KiB, and what waits to go out, at most 5 MiB; talk_close().
+ * Memory: about half a MiB, and what waits to go out, at most 5 MiB; talk_close().
  * Bytes and texts in an event are good until the next call, and are the
  * sandbox's own words: who shows them cleans them first.
  */
