@@ -67,7 +67,7 @@
 
 /* The carried helper */
 #define LIMIT_CARRY_QUEUE   ((size_t)256 << 10) /* frames for a client that the kernel does not take yet */
-#define LIMIT_CARRY_INPUT   ((size_t)1 << 20)   /* the window of DATA: what waits for a program that does not read */
+#define LIMIT_CARRY_INPUT   ((size_t)2 << 20)   /* the window of DATA, 50 MB/s at 40 ms: what waits for a program that does not read */
 #define LIMIT_CARRY_START   ((size_t)64 << 20)  /* reserved while a START of 4 MiB is looked at */
 #define LIMIT_CARRY_FIRST   ((size_t)5 << 20)   /* the client's first bytes, in a variable or a file: a START and a little */
 #define LIMIT_CARRY_WAIT_MS 10000               /* for a connection, a HELLO, a START, each */

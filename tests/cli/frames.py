@@ -29,7 +29,7 @@ CODE, BY_SIGNAL, TIMEOUT = range(3)
 GROUP, LEADER, SESSION = range(3)
 RUN = bytes(range(16))
 WINDOW = 1 << 20
-INPUT_WINDOW = 1 << 20      # what the helper announces
+INPUT_WINDOW = 2 << 20      # what the helper announces
 
 
 def preamble(version=1, run=RUN):

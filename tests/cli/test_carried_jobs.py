@@ -14,9 +14,9 @@ import time
 import pytest
 
 from agent import wait_for
-from frames import (AT_ATTACH, AT_START, ATTACH, BY_SIGNAL, CODE, CONTROL, CREDIT, DATA, DETACH, EOF, EXEC, INPUT, JOB, JOBS, KILL,
-                    NO_ACK, PTY, REPLAY, RESIZE, SIGNAL, STARTED, TAKE, TIMEOUT, WATCH, Helper, frame, hello, keepers, mark, marked,
-                    preamble, start)
+from frames import (AT_ATTACH, AT_START, ATTACH, BY_SIGNAL, CODE, CONTROL, CREDIT, DATA, DETACH, EOF, EXEC, INPUT, INPUT_WINDOW, JOB,
+                    JOBS, KILL, NO_ACK, PTY, REPLAY, RESIZE, SIGNAL, STARTED, TAKE, TIMEOUT, WATCH, Helper, frame, hello, keepers, mark,
+                    marked, preamble, start)
 
 MODES = ["pipe", "lines", "listen"]
 ENOENT, ESRCH, EBUSY, EINVAL = 2, 3, 16, 22
@@ -156,16 +156,16 @@ def test_without_a_client_it_is_not_held_up(box):
 def test_input_of_a_job(box):
     """It is the first client's and then the next one's; counted for each anew."""
     t, job = box.job("while ! [ -e go ]; do sleep 0.05; done; wc -c", flags=JOB | INPUT, cwd=str(box.folder))
-    t.write(b"x" * (1 << 20))
+    t.write(b"x" * INPUT_WINDOW)
     t.send(frame(DETACH))
     t.cut()
     t = box.attach(job)
-    t.write(b"y" * (1 << 20))           # both windows are full
+    t.write(b"y" * INPUT_WINDOW)        # both windows are full
     assert not t.fail and t.next(0.3) is None
     (box.folder / "go").touch()
-    t.write(b"y" * (4000000 - (2 << 20)))
+    t.write(b"y" * (9000000 - 2 * INPUT_WINDOW))
     t.send(frame(EOF))
-    assert t.finish() == (CODE, 0) and t.out == b"4000000\n"
+    assert t.finish() == (CODE, 0) and t.out == b"9000000\n"
 
 
 def test_one_client_and_who_looks_on(box):
