@@ -113,14 +113,14 @@ static void helper__free(Helper *h, Arena *a)
 
 /* ---- listen ---- */
 
-static void helper__wait(const Helper *h, int port_fd)
+static void helper__wait(const Helper *h, const Door *door)
 {
     Buf        rest = buf_make(LIMIT_COPY_BLOCK);
     KeeperWish wish = {.web = true, .first = h->first, .cwd = h->cwd, .pid = (uint32_t)getpid()};
 
     setsid();
     helper__let_go();
-    wish.fd = door_wait(port_fd, str_from(h->token), &rest);
+    wish.fd = door_wait(door, str_from(h->token), &rest);
     wish.rest = buf_str(&rest);
     if (wish.fd >= 0)
         keeper_run(&wish);
@@ -132,20 +132,21 @@ int helper_listen(int argc, char **argv)
     Arena  a = arena_make(4 * LIMIT_CARRY_FIRST);
     Helper h = {0};
     ABX_UNSET Err    err;
-    int    port, fd = -1, status = 0;
+    Door   door = {.port_fd = -1};
+    int    status = 0;
 
     (void)argv;
     if (!helper__read(&h, &a) || argc || !helper__hex(h.token))
         status = helper__usage("listen wants ABX_AGENT_TOKEN, 32 hexadecimal digits");
-    else if ((fd = door_open(&port, &err)) < 0)
+    else if (!door_open(&door, &err))
         status = helper__usage(err.text);
-    pid_t pid = fd < 0 ? 1 : fork();
+    pid_t pid = door.port_fd < 0 ? 1 : fork();
     if (pid == 0)
-        helper__wait(&h, fd);
+        helper__wait(&h, &door);
     else if (pid < 0)
         status = helper__usage("cannot fork");
-    else if (fd >= 0)
-        printf("ABX1 port %d\n", port);
+    else if (door.port_fd >= 0)
+        printf("ABX1 port %d\n", door.port);
     helper__free(&h, &a);
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include "agent/answer.h"
 #include "agent/daemon.h"
+#include "agent/door.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -23,7 +24,6 @@ typedef struct Proxy {
     bool           chunked;         /* the request's body goes out in chunks */
     bool           upgrade;         /* the client asks for one */
     bool           tunnel;          /* and got it */
-    bool           wide;            /* and much comes through it */
     bool           half;            /* close our sending side when all was sent */
     bool           over;            /* the answer is complete */
     Buf            out;             /* to the service: out.p[sent ...] */
@@ -289,12 +289,7 @@ static void proxy__read(Proxy *p, bool dead)
             p->watch.fd = -1;       /* which would wake us all the time */
         return;
     }
-    ssize_t n = p->wide ? httpd_relay(p->call, p->fd) : -1;
-    if (n > 0)
-        return;
-    if (n < 0 && (!p->wide || errno != EAGAIN))
-        n = recv(p->fd, p->daemon->scratch, sizeof p->daemon->scratch, 0);
-    p->wide = p->wide || (p->tunnel && n == sizeof p->daemon->scratch);
+    ssize_t n = recv(p->fd, p->daemon->scratch, sizeof p->daemon->scratch, 0);
     if (n > 0)
         proxy__take(p, (Str){p->daemon->scratch, (size_t)n});
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
@@ -353,6 +348,11 @@ void proxy_begin(HttpdCall *c, int port, Str target)
                            .wake = proxy__wake, .owner = p};
     if (p->fd < 0 || !proxy__put_head(p, port, target, &err)) {
         proxy__bad_gateway(p);
+        return;
+    }
+    /* A carried agent speaks with its client by itself: what it says need not be handed on here. */
+    if (p->upgrade && door_hand(port, httpd_socket(c), buf_str(&p->out))) {
+        httpd_abort(c);
         return;
     }
     setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -34,7 +34,6 @@
 /* The HTTP server of the agent */
 #define LIMIT_HTTPD_READ    ((size_t)128 << 10) /* taken from a connection at once; also what may wait unread */
 #define LIMIT_HTTPD_OUT     ((size_t)4 << 20)   /* an answer that waits for its reader: the longest event twice */
-#define LIMIT_HTTPD_RELAY   ((size_t)1 << 20)   /* through a tunnel at once */
 #define LIMIT_HTTPD_ROOM    ((size_t)128 << 10) /* a handler is asked for more when less than this waits */
 #define LIMIT_HTTPD_ARENA   ((size_t)1 << 20)   /* reserved for a request: its head, twice, and small answers */
 #define LIMIT_HTTPD_DRAIN   ((size_t)256 << 10) /* a body nobody wants is read to its end up to this, to keep the connection */

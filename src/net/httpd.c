@@ -35,12 +35,11 @@ typedef struct HttpdConn {
     HttpBody       body;
     Arena          arena;
     Buf            rest;            /* came, and nobody took it yet */
+    bool           more;            /* something came behind the head */
     Buf            out;             /* not sent yet: out.p[sent ...] */
     size_t         sent;
     int            file;            /* follows `out`; -1: none */
     int64_t        file_at, file_left;
-    int            pipe[2];         /* of a tunnel's large output, on its way; 0: none */
-    size_t         piped;           /* what is in it follows `out` */
     Deadline       read_by;         /* until when the next byte must come */
     Deadline       send_by;
     bool           eof;             /* the client sends no more */
@@ -167,7 +166,7 @@ size_t httpd_room(HttpdCall *c)
     HttpdConn *k = httpd__conn(c);
     size_t     waiting = httpd__waiting(k);
 
-    if (k->finished || k->cut || waiting >= LIMIT_HTTPD_ROOM || k->piped) {
+    if (k->finished || k->cut || waiting >= LIMIT_HTTPD_ROOM) {
         k->hungry = true;
         return 0;
     }
@@ -371,9 +370,6 @@ static void httpd__drop(HttpdConn *k)
     close(k->fd);
     if (k->file >= 0)
         close(k->file);
-    for (int i = 0; i < 2; i++)
-        if (k->pipe[i])
-            close(k->pipe[i]);
     http_head_free(&k->reader);
     buf_free(&k->rest);
     buf_free(&k->out);
@@ -552,6 +548,7 @@ static bool httpd__take(HttpdConn *k, Str *in)
         step = http_head_next(&k->reader, in, &k->arena, &k->call.head, &err);
         if (step == STEP_ERR)
             httpd__refuse(k, err.status ? err.status : err.kind == ERR_LIMIT ? 431 : 400);
+        k->more = in->n > 0;
         if (step == STEP_DONE)
             httpd__enter(k);
         return step != STEP_MORE;
@@ -634,10 +631,6 @@ static ssize_t httpd__send_piece(HttpdConn *k)
             close(k->file);
             k->file = -1;
         }
-    } else if (k->piped) {
-        n = splice(k->pipe[0], NULL, k->fd, NULL, k->piped, SPLICE_F_NONBLOCK);
-        if (n > 0)
-            k->piped -= (size_t)n;
     } else {
         return 0;
     }
@@ -646,7 +639,7 @@ static ssize_t httpd__send_piece(HttpdConn *k)
 
 static bool httpd__pending(const HttpdConn *k)
 {
-    return httpd__waiting(k) || k->file >= 0 || k->piped;
+    return httpd__waiting(k) || k->file >= 0;
 }
 
 static void httpd__flush(HttpdConn *k)
@@ -678,7 +671,7 @@ static void httpd__flush(HttpdConn *k)
 
 static void httpd__offer_room(HttpdConn *k)
 {
-    bool owed = k->again || (k->hungry && !k->piped && httpd__waiting(k) < LIMIT_HTTPD_ROOM);
+    bool owed = k->again || (k->hungry && httpd__waiting(k) < LIMIT_HTTPD_ROOM);
 
     if (!owed || !httpd__serving(k) || k->finished || k->cut)
         return;
@@ -715,22 +708,11 @@ static bool httpd__settle(HttpdConn *k)
     return true;
 }
 
-ssize_t httpd_relay(HttpdCall *c, int from)
+int httpd_socket(const HttpdCall *c)
 {
-    HttpdConn *k = httpd__conn(c);
+    const HttpdConn *k = httpd__conn(c);
 
-    if (!k->pipe[0] && pipe2(k->pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
-        k->pipe[0] = k->pipe[1] = 0;
-        return -1;
-    }
-    ssize_t n = splice(from, NULL, k->pipe[1], NULL, LIMIT_HTTPD_RELAY, SPLICE_F_NONBLOCK);
-    if (n > 0) {
-        k->piped += (size_t)n;
-        (void)httpd__send_piece(k);         /* what is wrong is seen when the rest is sent */
-        if (k->piped)
-            httpd__sends(k);
-    }
-    return n;
+    return k->more || k->eof || k->body.state != HTTP_BODY_DONE || httpd__pending(k) ? -1 : k->fd;
 }
 
 /* --- waking -------------------------------------------------------------------- */

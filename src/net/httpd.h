@@ -39,7 +39,6 @@
 #include "net/http.h"
 #include "os/loop.h"
 
-#include <sys/types.h>
 
 typedef struct Httpd     Httpd;
 typedef struct HttpdCall HttpdCall;
@@ -107,8 +106,9 @@ ABX_FN int64_t httpd_length(const HttpdCall *c);    /* as announced; 0 without a
  * bytes, end() is the client's end, httpd_finish() ours. */
 ABX_FN void httpd_tunnel(HttpdCall *c, const Header *fields, size_t n);
 
-/* Much from a socket to a tunnel's client, where httpd_room() has some, without
- * looking at it. As read(2) answers; errno EAGAIN too; any other: read it. */
-ABX_FN ssize_t httpd_relay(HttpdCall *c, int from);
+/* The client's connection, for another process that answers in our place, and
+ * httpd_abort() then leaves to it alone. -1: it would not see all that the
+ * client said, or the client has something to hear of ours first. In `begin` only. */
+ABX_FN int httpd_socket(const HttpdCall *c);
 
 #endif

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from agent import agent, Agent, one, read_all, wait_for
+from agent import agent, Agent, NOBODY, one, read_all, wait_for
 
 
 def test_calls_there_are_and_are_not(agent):
@@ -377,6 +377,20 @@ def test_upgrade_becomes_a_tunnel(one):
     with Upstream(lambda s: (read_head(s), s.sendall(b"HTTP/1.1 426 No\r\nContent-Length: 2\r\n\r\nno"))) as up:
         got = one.raw(b"GET /proxy/%d/ HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, close\r\nUpgrade: x\r\n\r\n" % up.port)
         assert got.startswith(b"HTTP/1.1 426 ") and got.endswith(b"\r\n\r\nno")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
+def test_another_user_is_given_no_connection(tmp_path):
+    """A name that anybody may take, and a port that is somebody's."""
+    a = Agent(tmp_path, NOBODY)
+    with Upstream(lambda s: (read_head(s), s.sendall(b"HTTP/1.1 426 No\r\nContent-Length: 0\r\n\r\n"))) as up, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+        door.bind(f"\0abx-door-{up.port}")
+        door.listen()
+        got = a.raw(b"GET /proxy/%d/ HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, close\r\nUpgrade: x\r\n\r\n" % up.port)
+        assert got.startswith(b"HTTP/1.1 426 ")
+        assert door.accept()[0].recv(100) == b""        # it came, looked, and left
+    a.close()
 
 
 def test_a_client_that_leaves_closes_the_service(one):

@@ -1,9 +1,11 @@
 """The carried helper: clients that are no good, and strangers at its port."""
 
+import array
 import contextlib
 import os
 import random
 import re
+import socket
 import struct
 
 import pytest
@@ -287,6 +289,53 @@ def test_head_in_pieces_with_frames_behind(helper):
     assert got.startswith(b"HTTP/1.1 101 ")
     t = Talk(WebSocket(s, got.partition(b"\r\n\r\n")[2]))
     assert t.finish() == (CODE, 0) and t.out == b"hi\n"
+
+
+# --- a connection that a daemon of ours hands over ---
+
+def hand(h, text, *fds):
+    """What is given to the door beside the port; a socket that waits for its answer."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.connect(f"\0abx-door-{h.port}")
+    s.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+    return s
+
+
+def test_a_connection_is_handed_over(helper):
+    h = helper()
+    text, (ours, theirs) = UPGRADE.format(token=h.token).encode(), socket.socketpair()
+    with theirs:
+        hand(h, text[:-2], theirs.fileno()).close()
+    got = b""
+    ours.sendall(text[-2:])         # a head may go on there
+    while b"\r\n\r\n" not in got:
+        got += ours.recv(4096)
+    assert got.startswith(b"HTTP/1.1 101 ")
+    t = Talk(WebSocket(ours, got.partition(b"\r\n\r\n")[2])).greet("head -c 3000000 /dev/zero")
+    assert t.finish() == (CODE, 0) and t.out == bytes(3000000)
+    t.close()
+    with pytest.raises(ConnectionRefusedError):
+        hand(h, text)
+
+
+def test_what_is_handed_over_wrong_does_not_use_it_up(helper):
+    h = helper()
+    good, bad = (UPGRADE.format(token=token).encode() for token in (h.token, "0" * 32))
+    with hand(h, good) as s:                                            # nothing came with it
+        assert s.recv(4096).startswith(b"HTTP/1.1 404 ")
+    with hand(h, b"x" * 60000) as s:
+        assert s.recv(4096).startswith(b"HTTP/1.1 404 ")
+    for text in (bad, bad + b"x" * 60000, b"\r\n"):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            hand(h, text, theirs.fileno(), theirs.fileno()).close()     # two: only one is taken
+            theirs.close()
+            ours.shutdown(socket.SHUT_WR)
+            assert read_all(ours).startswith(b"HTTP/1.1 404 ")
+    for path in ("/dev/null", "/dev/tty"):
+        with contextlib.suppress(OSError), open(path, "rb", buffering=0) as f, hand(h, good, f.fileno()):
+            pass
+    assert h.talk().greet("echo in").finish() == (CODE, 0)
 
 
 def test_the_port_is_on_loopback(helper, tmp_path):

@@ -32,6 +32,19 @@ def test_bytes_are_exact_and_apart(both):
 
 
 @AUTO
+def test_a_daemon_of_ours_does_not_stand_between(both):
+    """What the agent has to say comes without it, which need not even run."""
+    running = both.begin("--", "sh", "-c", "echo ready; read x; head -c 9000000 /dev/zero; cat", stdin=subprocess.PIPE)
+    assert running.stdout.readline() == b"ready\n"
+    os.kill(both.server.daemon.process.pid, signal.SIGSTOP)
+    try:
+        out, err = running.communicate(b"go\nmore", timeout=20)
+    finally:
+        os.kill(both.server.daemon.process.pid, signal.SIGCONT)
+    assert (running.returncode, out[-8:], len(out), err) == (0, bytes(4) + b"more", 9000004, b"")
+
+
+@AUTO
 def test_words_are_exact(both):
     words = ["", " ", "a b", "$HOME", "*", "it's", '"', "\\", "-x", "--", "a\nb", "\u00e9", "x" * 100000, ";", "`id`"]
     ran = both.exec("--", "sh", "-c", 'printf "%s\\0" "$@"', "sh", *words, input=None, stdin=subprocess.DEVNULL)
