@@ -28,7 +28,7 @@ typedef struct Follow {
 enum {
     FOLLOW_ON = -1,             /* no exit status yet */
     FOLLOW_FAILED = 125,
-    FOLLOW_BLOCK = 64 << 10,    /* as much is taken before everything else is looked at */
+    FOLLOW_BLOCK = 256 << 10,   /* as much is taken before everything else is looked at */
     FOLLOW_EVENT = 64,          /* what an event counts for besides its bytes */
     FOLLOW_GRACE_MS = 2000,
 };

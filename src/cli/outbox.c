@@ -11,6 +11,7 @@
 enum {
     OUTBOX_HEAD = 4,
     OUTBOX_MOST = INT32_MAX,            /* lengths have 31 bits; one result of LIMIT_DOCUMENT fits */
+    OUTBOX_LARGE = 8 << 10,             /* worth a call of its own, and no copy */
     OUTBOX_BLOCK = 64 << 10,            /* as much is written at once, and as much may wait */
 };
 
@@ -56,6 +57,11 @@ void outbox_add(Outbox *o, int fd, Str bytes)
     uint32_t whose = fd == STDERR_FILENO ? outbox__err_bit : 0;
     uint32_t head = outbox_empty(o) ? ~whose : outbox__head(o, o->last);
 
+    /* What goes wrong here goes wrong again in outbox_flush(), which says so. */
+    if (outbox_empty(o) && bytes.n >= OUTBOX_LARGE) {
+        ssize_t n = nowait_write(fd, bytes.p, bytes.n);
+        str_skip(&bytes, n > 0 ? (size_t)n : 0);
+    }
     if (bytes.n == 0)
         return;
     if ((head & outbox__err_bit) != whose) {

@@ -2,7 +2,8 @@
  * loop that must not wait for their readers.
  *
  * One queue for both, so that what they are given keeps its order also where
- * both are one file. Small pieces gather until they are a block; a reader that
+ * both are one file. Small pieces gather until they are a block, large ones that
+ * nothing waits in front of go out at once, as far as they go; a reader that
  * takes nothing makes the queue grow, and its owner stops adding when it is
  * full (outbox_full).
  *
