@@ -109,28 +109,27 @@ size_t link_room(const Link *l)
 }
 
 /* The bytes were taken up to n; the rest of the pieces is queued. */
-static void link__rest(Link *l, const struct iovec *v, size_t count, size_t n)
+static void link__rest(Link *l, const struct iovec *v, int count, size_t n)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         size_t gone = n < v[i].iov_len ? n : v[i].iov_len;
         n -= gone;
         buf_add(&l->out, (Str){(const char *)v[i].iov_base + gone, v[i].iov_len - gone});
     }
 }
 
-/* Send what is queued, then the pieces; queue what stays. */
-static void link__send(Link *l, Str a, Str b, Str c)
+/* Send what is queued, then the pieces, for the first of which v has room; queue what stays. */
+static void link__send(Link *l, struct iovec *v, int count)
 {
-    size_t       waits = l->out.n - l->sent;
-    struct iovec v[4] = {{l->out.p ? l->out.p + l->sent : NULL, waits}, {(char *)a.p, a.n}, {(char *)b.p, b.n},
-                         {(char *)c.p, c.n}};
-    struct msghdr m = {.msg_iov = v, .msg_iovlen = 4};
+    size_t        waits = l->out.n - l->sent;
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = count};
     ssize_t       n;
 
-    if (l->broken || waits + a.n + b.n + c.n == 0)
+    v[0] = (struct iovec){l->out.p ? l->out.p + l->sent : NULL, waits};
+    if (l->broken || (!waits && count == 1))
         return;
     if (l->full) {
-        link__rest(l, v + 1, 3, 0);
+        link__rest(l, v + 1, count - 1, 0);
         if (l->out.over)
             link__mute(l);
         return;
@@ -150,7 +149,7 @@ static void link__send(Link *l, Str a, Str b, Str c)
         buf_drop(&l->out, l->sent);
         l->sent = 0;
     }
-    link__rest(l, v + 1, 3, done - of_queue);
+    link__rest(l, v + 1, count - 1, done - of_queue);
     if (l->out.over)
         link__mute(l);
     l->full = l->out.n > l->sent;
@@ -169,16 +168,23 @@ void link_put(Link *l, Str frames)
         link__mute(l);
 }
 
-void link_push(Link *l, Str head, Str body)
+void link_push(Link *l, const Str *parts, int n)
 {
-    char web[WS_HEAD_MAX];
+    char         web[WS_HEAD_MAX];
+    struct iovec v[2 + LINK_PARTS];
+    size_t       all = 0;
 
-    link__send(l, (Str){web, l->web ? ws_head(web, WS_BINARY, true, head.n + body.n, NULL) : 0}, head, body);
+    for (int i = 0; i < n; all += parts[i++].n)
+        v[2 + i] = (struct iovec){(char *)parts[i].p, parts[i].n};
+    v[1] = (struct iovec){web, l->web ? ws_head(web, WS_BINARY, true, all, NULL) : 0};
+    link__send(l, v, 2 + n);
 }
 
 void link_flush(Link *l)
 {
-    link__send(l, (Str){0}, (Str){0}, (Str){0});
+    struct iovec queue;
+
+    link__send(l, &queue, 1);
 }
 
 bool link_idle(const Link *l)

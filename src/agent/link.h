@@ -2,7 +2,7 @@
  * bytes as they are, or as WebSocket messages, on a poll loop.
  *
  *     link_open(&l, &loop, fd, web, rest, &owner, ctx);
- *     link_put(&l, frames); link_push(&l, head, body); link_flush(&l);
+ *     link_put(&l, frames); link_push(&l, parts, n); link_flush(&l);
  *
  * What cannot be sent at once is queued: link_room() says how much more is
  * welcome. The owner's functions are called from the loop alone, and never
@@ -15,6 +15,8 @@
 
 #include "net/ws.h"
 #include "os/loop.h"
+
+enum { LINK_PARTS = 8 };        /* most that are pushed at once */
 
 typedef struct LinkOwner {
     void (*bytes)(void *ctx, Str bytes);
@@ -46,7 +48,7 @@ ABX_FN void link_feed(Link *l, Str bytes);
 
 ABX_FN size_t link_room(const Link *l);
 ABX_FN void   link_put(Link *l, Str frames);            /* queued, until link_flush() */
-ABX_FN void   link_push(Link *l, Str head, Str body);   /* sent, as far as it goes, behind what is queued */
+ABX_FN void   link_push(Link *l, const Str *parts, int n);   /* sent, as far as it goes, behind what is queued */
 ABX_FN void   link_flush(Link *l);
 ABX_FN bool   link_idle(const Link *l);                 /* nothing is queued, or it never can be sent */
 ABX_FN void   link_bye(Link *l);                        /* say that nothing follows */

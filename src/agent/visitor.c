@@ -467,14 +467,14 @@ static void visitor__bytes(void *ctx, Str in)
 
 /* ---- each turn ---- */
 
-/* What is in the ring, as far as the window and the link have room. */
-static void visitor__output(Visitor *v)
+/* The next frames for one message, each in two parts; how many parts. */
+static int visitor__pieces(Visitor *v, char heads[][FRAME_HEAD], Str parts[static LINK_PARTS])
 {
-    Ring *r = &v->keeper->program.ring;
-    char  head[FRAME_HEAD];
-    bool  is_err;
+    Ring  *r = &v->keeper->program.ring;
+    int    n = 0;
+    bool   is_err;
 
-    while (link_room(&v->link) > VISITOR_PIECE) {
+    for (size_t room = link_room(&v->link); n < LINK_PARTS && room > VISITOR_PIECE; n += 2) {
         uint64_t window = v->deaf ? VISITOR_PIECE : v->window - (v->sent - v->credited);
         if (!window)
             break;
@@ -485,12 +485,27 @@ static void visitor__output(Visitor *v)
         Str piece = ring_piece(r, &v->at, window < VISITOR_PIECE ? (size_t)window : VISITOR_PIECE, &is_err);
         if (!piece.n)
             break;
-        frame_head(head, is_err ? FRAME_ERR : FRAME_OUT, 0, piece.n);
-        link_push(&v->link, (Str){head, sizeof head}, piece);
+        frame_head(heads[n / 2], is_err ? FRAME_ERR : FRAME_OUT, 0, piece.n);
+        parts[n] = (Str){heads[n / 2], FRAME_HEAD};
+        parts[n + 1] = piece;
+        room -= FRAME_HEAD + piece.n;
         ring_pass(&v->at, piece.n);
         v->sent += piece.n;
         v->spoke = v->keeper->awake;
     }
+    return n;
+}
+
+/* What is in the ring, as far as the window and the link have room. */
+static void visitor__output(Visitor *v)
+{
+    char heads[LINK_PARTS / 2][FRAME_HEAD];
+    Str  parts[LINK_PARTS];
+
+    int    n;
+
+    while ((n = visitor__pieces(v, heads, parts)) > 0)
+        link_push(&v->link, parts, n);
 }
 
 static void visitor__on(Visitor *v)
