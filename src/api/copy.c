@@ -124,6 +124,7 @@ const char *copy_reason(int sys)
 {
     return sys == ESTALE ? "it was changed while it was read"
            : sys == EXDEV ? "the kernel makes it up, it is in no file system"
+           : sys == ELOOP ? "a link is in its place, or folders go too deep"
            : sys == EBUSY ? "another copy is writing it"
            : sys == EOPNOTSUPP ? "it is neither a file, nor a folder, nor a link" : strerror(sys);
 }

@@ -335,7 +335,7 @@ static bool copy_plain__inside(CopyPlain *s, Str remote, Str path, Err *err)
     bool   ok = true;
 
     if (s->depth == LIMIT_SYNC_DEPTH)
-        return copy_plain__lost(s, path, str_from(strerror(ELOOP)), err);
+        return copy_plain__lost(s, path, str_from(copy_reason(ELOOP)), err);
     if (!copy_plain__list(s, remote, err)) {
         s->lists.n = from;
         return copy_plain__failed(s, path, err);

@@ -380,6 +380,7 @@ def test_targets_of_another_kind(boxes, tmp_path, way):
     ran = boxes.copy("--json", way, "box", away + "/from", to + "/to")
     after = {k: v[1] for k, v in (boxes.tree(t + "/to") if way == "upload" else here(to + "/to")).items()}
     assert ran.status == 1 and ran.out and ran.doc["failed_count"] >= 3, ran
+    assert "a link is in its place" in next(f["reason"] for f in ran.doc["failed"] if f["path"] == "from/l"), ran
     assert after == {"": None, "away": None, "from": None, "from/a": None, "from/b": "old", "from/l": "../away", "from/z": "new"}, ran
 
 
