@@ -246,6 +246,7 @@ static bool copy_plain__take(void *ctx, Str bytes, Err *err)
 
     if (s->c->verify)
         sha256_add(&s->hash, bytes);
+    s->file.size += (int64_t)bytes.n;
     if (s->receiver)
         return receiver_bytes(s->receiver, bytes, err) || !(s->broken = true);
     while (bytes.n) {
@@ -256,7 +257,6 @@ static bool copy_plain__take(void *ctx, Str bytes, Err *err)
             s->broken = true;
             return err_sys(err, errno, E4000, "cannot write what is on its way");
         }
-        s->file.size += n;
         str_skip(&bytes, (size_t)n);
     }
     return true;
@@ -299,20 +299,18 @@ static bool copy_plain__file(CopyPlain *s, Str remote, Str path, const CopyPlain
 {
     int mode = e->mode >= 0 ? e->mode & 0777 : COPY_PLAIN_FILE;
 
-    if (s->receiver) {
-        if (!receiver_file(s->receiver, path, (unsigned)mode, e->size > 0 ? e->size : -1, err))
-            return false;
-        return copy_plain__read(s, remote, err) ? receiver_whole(s->receiver, NULL, err) : copy_plain__failed(s, path, err);
-    }
     s->file = (CopyLocal){.fd = s->spool, .name = "it", .mode = mode,
-                          .cancel_fd = s->c->o->to->session->provider->host.cancel_fd};
-    if (ftruncate(s->spool, 0) != 0 || lseek(s->spool, 0, SEEK_SET) != 0)
+                          .cancel_fd = s->c->o->from->session->provider->host.cancel_fd};
+    if (s->receiver && !receiver_file(s->receiver, path, (unsigned)mode, e->size > 0 ? e->size : -1, err))
+        return false;
+    if (!s->receiver && (ftruncate(s->spool, 0) != 0 || lseek(s->spool, 0, SEEK_SET) != 0))
         return err_sys(err, errno, E4000, "cannot write what is on its way");
     if (!copy_plain__read(s, remote, err))
         return copy_plain__failed(s, path, err);
     if (e->size > 0 && s->file.size != e->size)
         return copy_plain__lost(s, path, STR("it has another size than the list says"), err);
-    return lseek(s->spool, 0, SEEK_SET) == 0 && copy_plain__put(s, path, &s->file, err);
+    return s->receiver ? receiver_whole(s->receiver, NULL, err)
+                       : lseek(s->spool, 0, SEEK_SET) == 0 && copy_plain__put(s, path, &s->file, err);
 }
 
 static bool copy_plain__folder(CopyPlain *s, Str remote, Str path, int mode, Err *err);

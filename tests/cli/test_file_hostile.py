@@ -216,6 +216,16 @@ def test_files_too_large_for_a_line(foreign, tmp_path):
     assert foreign.asked() == ["files.write", "files.read"]
 
 
+def test_a_size_that_the_list_does_not_keep(foreign, tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/f").write_text("abc")
+    for size in (2, 4):
+        (foreign.data / "entries").write_text(json.dumps([{"name": "f", "size": size}]))
+        ran = foreign("--agent", "never", "download", "sb", str(tmp_path / "d"), "to")
+        assert ran.status == 1 and b"/f: it has another size than the list says\n" in ran.err, ran
+        assert not any("f" in files for _, _, files in os.walk(tmp_path / "to"))
+
+
 def test_failures_without_a_code_of_their_own(foreign, tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text(name)
