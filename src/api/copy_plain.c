@@ -42,12 +42,13 @@ typedef struct CopyPlain {
     bool        broken;         /* it is this end that failed */
 } CopyPlain;
 
-/* One entry cannot be; the others may. */
+/* One entry cannot be; the others may. E8000, E8005: a plugin has no other words for what a file is. */
 static bool copy_plain__alone(const Err *err)
 {
     bool lost = err->kind == ERR_CANCELLED || err->kind == ERR_TIMEOUT || err->kind == ERR_CLOSED || err->kind == ERR_UNSENT;
 
-    return !lost && ((err->code >= E4000 && err->code <= E4003) || err->code == E8002 || err->code == E8020);
+    return !lost && ((err->code >= E4000 && err->code <= E4003) || err->code == E8000 || err->code == E8002 || err->code == E8005 ||
+                     err->code == E8020);
 }
 
 static bool copy_plain__look(CopyPlain *s, const abx_sandbox *b, Str path, FileInfo *info, bool *there, bool *folder, Err *err)

@@ -226,6 +226,16 @@ def test_a_size_that_the_list_does_not_keep(foreign, tmp_path):
         assert not any("f" in files for _, _, files in os.walk(tmp_path / "to"))
 
 
+def test_a_file_that_a_plugin_cannot_read_does_not_end_the_others(foreign, tmp_path):
+    (tmp_path / "d/broken").mkdir(parents=True)
+    for name in ("a", "z"):
+        (tmp_path / "d" / name).write_text(name)
+    (foreign.data / "entries").write_text(json.dumps([{"name": name} for name in ("a", "broken", "gone", "z")]))
+    ran = foreign("--json", "--agent", "never", "download", "sb", str(tmp_path / "d"), "to")
+    assert ran.status == 1 and [f["path"] for f in ran.doc["failed"]] == ["d/broken", "d/gone"], ran
+    assert [(tmp_path / "to" / name).read_text() for name in ("a", "z")] == ["a", "z"]
+
+
 def test_failures_without_a_code_of_their_own(foreign, tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text(name)
