@@ -463,7 +463,12 @@ static bool copy__many(Copy *c, CopyLocal *f, Err *err)
         Arena a = c->a;
         p->host.notice(p->host.notice_ctx, arena_fmt(&a, "%s. The backend's own calls copy file by file", why.text));
     }
-    return f ? copy__up_file(c, f, err) : copy_plain_all(c, err);
+    if (f)
+        return copy__up_file(c, f, err);
+    bool ok = copy_plain_all(c, err);
+    if (ok)
+        copy__where(c);
+    return ok;
 }
 
 static bool copy__up(Copy *c, Err *err)

@@ -533,6 +533,14 @@ def test_file_by_file(boxes, tmp_path):
         assert ran.status == 1 and b"[E8004]" in ran.err, ran
 
 
+def test_one_file_between_sandboxes_is_named_by_where_it_lies(boxes):
+    t = boxes.folder()
+    boxes.inside(f"echo x > {t}/f")
+    for to, lies in ((t, t + "/f"), (t + "/new", t + "/new")):
+        ran = boxes("--agent", "never", "cp", f"box:{t}/f", f"other:{to}")
+        assert ran.status == 0 and ran.out == f"{lies}: 2 bytes\n".encode(), ran
+
+
 def test_a_temporary_folder_whose_files_need_names(boxes, tmp_path):
     t = boxes.folder()
     boxes.inside(f"mkdir {t}/d; echo x > {t}/d/f")
