@@ -120,7 +120,7 @@ static bool command__emit(Command *x, CommandOut *o, Str *in, bool last)
 {
     Buf       *events = &x->daemon->events;
     size_t     room = httpd_room(x->call);
-    char       stamp[EVENT_STAMP];
+    ABX_UNSET char       stamp[EVENT_STAMP];
     LinesPiece piece;
     Step       step = STEP_DONE;
 
@@ -571,7 +571,7 @@ static void command__started(Command *x, const CommandWish *wish)
 
 static void command__failed(Command *x, const Err *err)
 {
-    char text[1024];
+    ABX_UNSET char text[1024];
 
     for (size_t i = 0; i < COUNT_OF(x->out); i++)
         command__close_out(x, &x->out[i]);
@@ -738,7 +738,7 @@ void command_logs(HttpdCall *c, Str id)
     ABX_UNSET struct stat st;
     Str         text;
     int64_t     cursor = 0;
-    char        next[24];
+    ABX_UNSET char        next[24];
 
     if (!x) {
         answer_error(c, 400, "INVALID_REQUEST_BODY", "command not found: %.*s", STR_ARG(id));

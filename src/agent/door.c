@@ -155,7 +155,7 @@ static bool door__send(int fd, const Buf *b)
 
 static bool door__welcome(int fd, const HttpHead *h)
 {
-    char accept_text[WS_ACCEPT + 1];
+    ABX_UNSET char accept_text[WS_ACCEPT + 1];
     Buf  b = buf_make(512);
 
     ws_accept(header_get(h->headers, "Sec-WebSocket-Key"), accept_text);
@@ -180,7 +180,7 @@ static void door__refuse(DoorKnock *k)
 /* True: this is the one. */
 static bool door__listen(DoorKnock *k, Str token, Buf *rest)
 {
-    char     bytes[DOOR_READ];
+    ABX_UNSET char     bytes[DOOR_READ];
     ssize_t  n = k->hands ? door__take(k, bytes) : recv(k->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     Str      in = {bytes, n > 0 ? (size_t)n : 0};
     Arena    a = arena_make(LIMIT_HTTPD_ARENA);

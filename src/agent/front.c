@@ -63,7 +63,7 @@ static void front__sent(Buf *b, size_t *at, ssize_t n)
 
 static void front__read_input(Front *f)
 {
-    char    bytes[FRONT_BLOCK];
+    ABX_UNSET char    bytes[FRONT_BLOCK];
     ssize_t n = read(0, bytes, sizeof bytes);
     Str     in = {bytes, n > 0 ? (size_t)n : 0}, piece;
     Step    step = STEP_MORE;
@@ -93,7 +93,7 @@ static void front__write_up(Front *f)
 
 static void front__read_keeper(Front *f)
 {
-    char    bytes[FRONT_BLOCK];
+    ABX_UNSET char    bytes[FRONT_BLOCK];
     ssize_t n = recv(f->wish->link, bytes, sizeof bytes, MSG_DONTWAIT);
     Str     in = {bytes, n > 0 ? (size_t)n : 0};
 

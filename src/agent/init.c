@@ -39,7 +39,7 @@ static bool init__catch(int *fd, Err *err)
  * without it, so what cannot be made is only said. */
 static void init__envs_file(void)
 {
-    char path[PATH_MAX];
+    ABX_UNSET char path[PATH_MAX];
 
     setenv("EXECD_ENVS", init__envs, 0);
     const char *name = getenv("EXECD_ENVS");

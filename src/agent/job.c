@@ -190,7 +190,7 @@ static void job__ask(int fd)
 /* What a keeper says, up to its line. True: nothing more is to be read. */
 static bool job__answer(int fd, FrameReader *r, Buf *to)
 {
-    char    bytes[JOB_LINE];
+    ABX_UNSET char    bytes[JOB_LINE];
     ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
     Str     in = {bytes, n > 0 ? (size_t)n : 0};
     Frame   f;

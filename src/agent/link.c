@@ -170,7 +170,7 @@ void link_put(Link *l, Str frames)
 
 void link_push(Link *l, const Str *parts, int n)
 {
-    char         web[WS_HEAD_MAX];
+    ABX_UNSET char         web[WS_HEAD_MAX];
     struct iovec v[2 + LINK_PARTS];
     size_t       all = 0;
 

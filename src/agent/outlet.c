@@ -76,7 +76,7 @@ bool outlet_lines(void *ctx, Str lines, Err *err)
 int outlet_fail(const Err *err)
 {
     Arena a = arena_make(OUTLET_LINES);
-    char  name[6];
+    ABX_UNSET char  name[6];
 
     code_name(err->code, name);
     fprintf(stderr, "%s %s\n", name, clean_message(str_from(err->text), NULL, 0, &a).p);

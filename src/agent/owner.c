@@ -150,7 +150,7 @@ static void owner__text(JsonOut *w, const char *key, const char *text)
 
 void owner_put_entry(JsonOut *w, Str path, const struct stat *st)
 {
-    char time[ANSWER_TIME];
+    ABX_UNSET char time[ANSWER_TIME];
 
     json_begin(w, '{');
     json_key(w, "path");

@@ -48,7 +48,7 @@ static bool program__terminal(Program *p, const FrameStart *s, const Person *who
 {
     struct winsize size = {.ws_col = s->cols, .ws_row = s->rows};
     struct termios mode;
-    char           name[64];
+    ABX_UNSET char           name[64];
     int            fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 
     p->tty = true;

@@ -73,7 +73,7 @@ static bool proxy__is_hop(Str name, Headers all)
         "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "TE", "Trailer",
         "Transfer-Encoding", "Upgrade", "Content-Length",
     };
-    char token[128];
+    ABX_UNSET char token[128];
 
     for (size_t i = 0; i < COUNT_OF(hop); i++)
         if (str_eq_nocase(name, str_from(hop[i])))
@@ -134,7 +134,7 @@ static void proxy__send(Proxy *p, Str bytes)
 static void proxy__body(HttpdCall *c, Str piece)
 {
     Proxy *p = c->ctx;
-    char   line[HTTP_CHUNK_LINE];
+    ABX_UNSET char   line[HTTP_CHUNK_LINE];
 
     if (p->chunked && !p->tunnel)
         proxy__send(p, (Str){line, http_chunk_line(line, piece.n)});

@@ -325,7 +325,7 @@ static void terminal__upgrade(HttpdCall *c, Terminal *t)
 {
     Headers  h = c->head.headers;
     Str      key = header_get(h, "Sec-WebSocket-Key"), text;
-    char     proof[WS_ACCEPT + 1];
+    ABX_UNSET char     proof[WS_ACCEPT + 1];
     uint64_t since = 0;
 
     if (t->call && !(query_get(c->head.target, "takeover", c->arena, &text) && str_eq(text, STR("1")))) {
@@ -373,7 +373,7 @@ static void terminal__pump(Terminal *t)
 
 static void terminal__exit(Terminal *t)
 {
-    char text[80];
+    ABX_UNSET char text[80];
     int  status = t->program.status;
 
     if (WIFSIGNALED(status))
@@ -507,7 +507,7 @@ void terminal_post(HttpdCall *c, Str body)
 
 static void terminal__status(HttpdCall *c, const Terminal *t)
 {
-    char     text[128];
+    ABX_UNSET char     text[128];
     uint64_t end = t->before + (t->began ? t->program.ring.end : 0);
 
     snprintf(text, sizeof text, "{\"session_id\":\"%s\",\"running\":%s,\"output_offset\":%llu}", t->id,

@@ -75,7 +75,7 @@ static void upload__begin_file(Upload *u)
     } else if (u->count == 0) {
         upload__refuse(u, "INVALID_FILE_METADATA", "metadata file is missing");
     } else {
-        char text[120];
+        ABX_UNSET char text[120];
         snprintf(text, sizeof text, "metadata and file count mismatch: %zu vs %zu", u->count, u->files + 1);
         upload__refuse(u, "INVALID_FILE", text);
     }
@@ -171,7 +171,7 @@ static void upload__body(HttpdCall *c, Str piece)
 static void upload__end(HttpdCall *c)
 {
     Upload *u = c->ctx;
-    char    text[120];
+    ABX_UNSET char    text[120];
     ABX_UNSET Err     err;
 
     if (u->failed)
@@ -196,7 +196,7 @@ static void upload__end(HttpdCall *c)
 void upload_begin(HttpdCall *c)
 {
     static const HttpdHandler upload = {.body = upload__body, .end = upload__end, .gone = upload__gone};
-    char   boundary[MULTIPART_BOUNDARY];
+    ABX_UNSET char   boundary[MULTIPART_BOUNDARY];
     size_t n = 0;
     ABX_UNSET Err    err;
 

@@ -81,7 +81,7 @@ static void visitor__exit(Visitor *v, const FrameExit *x)
 static void visitor__hello(Visitor *v)
 {
     struct utsname u;
-    char           text[128];
+    ABX_UNSET char           text[128];
     Buf            b = buf_make(512);
     FrameHello     h = {.window = LIMIT_CARRY_INPUT, .pid = v->keeper->pid, .uid = (uint32_t)geteuid()};
 

@@ -351,7 +351,7 @@ static bool forward__connect(abx_forward *f, Err *err)
 static bool forward__lost(abx_forward *f, const Err *why, Err *err)
 {
     bool  may = why->kind == ERR_CLOSED || why->kind == ERR_UNSENT || why->kind == ERR_TIMEOUT;
-    char  line[FORWARD_TEXT];
+    ABX_UNSET char  line[FORWARD_TEXT];
 
     if (f->talk)
         forward__cut(f);

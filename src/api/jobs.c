@@ -62,7 +62,7 @@ static const char *jobs__text(const Json *row, const char *key, Arena *a)
 static const char *jobs__time(const Json *row, const char *key, Arena *a)
 {
     int64_t s = json_int(json_get(row, key), 0);
-    char    text[TIME_SIZE];
+    ABX_UNSET char    text[TIME_SIZE];
 
     return s > 0 && s < INT64_MAX / 1000 && time_text(s * 1000, false, text) ? arena_cstr(a, str_from(text)) : NULL;
 }
@@ -164,7 +164,7 @@ static int jobs__control(abx_sandbox *b, const char *id, const Str *words, size_
 
 int abx_job_signal(abx_sandbox *b, const char *id, int number, abx_error *e)
 {
-    char text[12];
+    ABX_UNSET char text[12];
     ABX_UNSET Err  err;
 
     if (number < 1 || number > 64) {

@@ -58,7 +58,7 @@ static abx_provider providers__plugin(const Plugin *p, Arena *a)
 static abx_provider providers__unusable(const Store *s, Str id, const Err *err, Arena *a)
 {
     Receipt r;
-    char    code[6];
+    ABX_UNSET char    code[6];
     bool    known = store_receipt(s, id, a, &r);
     Str     hint = str_from(err->hint[0] ? err->hint : code_hint(err->code));
 

@@ -14,7 +14,7 @@
 void session_notice(void *ctx, Str line)
 {
     const SessionNotice *n = ctx;
-    char                 text[ERR_TEXT_SIZE];
+    ABX_UNSET char                 text[ERR_TEXT_SIZE];
 
     snprintf(text, sizeof text, "%.*s", STR_ARG(line));
     if (n->say)

@@ -104,7 +104,7 @@ static const char time__months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 void time_http(int64_t unix_ms, char out[static TIME_HTTP_SIZE])
 {
     static const char days[] = "SunMonTueWedThuFriSat";
-    char      text[TIME_SIZE];
+    ABX_UNSET char      text[TIME_SIZE];
     struct tm t;
     time_t    seconds = unix_ms / 1000;
 
@@ -119,7 +119,7 @@ void time_http(int64_t unix_ms, char out[static TIME_HTTP_SIZE])
 
 bool time_parse_http(Str s, int64_t *unix_ms)
 {
-    char text[sizeof "2026-11-30T03:05:54Z"];
+    ABX_UNSET char text[sizeof "2026-11-30T03:05:54Z"];
 
     if (s.n != 29 || memcmp(s.p + 3, ", ", 2) != 0 || memcmp(s.p + 25, " GMT", 4) != 0 || s.p[7] != ' ' ||
         s.p[11] != ' ' || s.p[16] != ' ')

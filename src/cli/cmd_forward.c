@@ -62,7 +62,7 @@ static bool cmd_forward__port(const char *word, const char *address, Arena *a, a
 static void cmd_forward__event(void *ctx, const abx_forward_event *ev)
 {
     Run *r = ctx;
-    char line[512];
+    ABX_UNSET char line[512];
 
     if (ev->kind != ABX_FORWARD_REFUSED && !r->out.verbose)
         return;

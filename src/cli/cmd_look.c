@@ -34,7 +34,7 @@ static const char *const cmd_look__types[] = {
 
 static void cmd_look__document(JsonOut *w, Str path, const abx_file_info *f)
 {
-    char mode[16];
+    ABX_UNSET char mode[16];
 
     json_begin(w, '{');
     document_bytes(w, "path", path);

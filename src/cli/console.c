@@ -245,7 +245,7 @@ static ConsoleStop console__send(Console *c, bool *more)
 
 static ConsoleStop console__typed(Console *c)
 {
-    char      piece[CONSOLE_PIECE];
+    ABX_UNSET char      piece[CONSOLE_PIECE];
     ABX_UNSET abx_error e;
     ssize_t   n = read(STDIN_FILENO, piece, sizeof piece);
 

@@ -105,7 +105,7 @@ void document_info_text(Buf *to, Arena *a, const abx_info *i)
 
 void document_bytes(JsonOut *w, const char *key, Str bytes)
 {
-    char name[32];
+    ABX_UNSET char name[32];
 
     if (utf8_valid(bytes)) {
         json_key(w, key);

@@ -138,7 +138,7 @@ static void output__error_json(const Output *o, const abx_error *e)
 
 void output_error(const Output *o, const abx_error *e)
 {
-    char head[16];
+    ABX_UNSET char head[16];
 
     if (o->json) {
         output__error_json(o, e);

@@ -30,7 +30,7 @@ bool topics_has(const char *name)
 
 Str topics_page(char kind, const char *noun, const char *verb, Buf *pages)
 {
-    char head[64];
+    ABX_UNSET char head[64];
     Str  rest, line, page = {0};
     ABX_UNSET Err  err;
 

@@ -27,7 +27,7 @@ static uint64_t frame__value(const char *p, size_t n)
 
 static void frame__add(Buf *to, size_t n, uint64_t v)
 {
-    char bytes[8];
+    ABX_UNSET char bytes[8];
 
     frame__be(bytes, n, v);
     buf_add(to, (Str){bytes, n});
@@ -215,7 +215,7 @@ void frame_head(char head[static FRAME_HEAD], FrameType type, uint16_t channel, 
 
 void frame_put(Buf *to, FrameType type, uint16_t channel, Str payload)
 {
-    char head[FRAME_HEAD];
+    ABX_UNSET char head[FRAME_HEAD];
 
     frame_head(head, type, channel, payload.n);
     buf_add(to, (Str){head, sizeof head});
@@ -224,7 +224,7 @@ void frame_put(Buf *to, FrameType type, uint16_t channel, Str payload)
 
 void frame_put_u64(Buf *to, FrameType type, uint16_t channel, uint64_t v)
 {
-    char bytes[8];
+    ABX_UNSET char bytes[8];
 
     frame__be(bytes, sizeof bytes, v);
     frame_put(to, type, channel, (Str){bytes, sizeof bytes});
@@ -241,7 +241,7 @@ bool frame_u64(const Frame *f, uint64_t *v)
 static void frame__put_fields(Buf *to, FrameType type, uint16_t channel, Str text, size_t n, const uint64_t *v,
                               const size_t *size)
 {
-    char   head[FRAME_HEAD];
+    ABX_UNSET char   head[FRAME_HEAD];
     size_t all = text.n;
 
     for (size_t i = 0; i < n; i++)
@@ -389,7 +389,7 @@ static void frame__part(Buf *to, FramePart tag, Str bytes)
 
 static void frame__part_value(Buf *to, FramePart tag, size_t n, uint64_t v)
 {
-    char bytes[8];
+    ABX_UNSET char bytes[8];
 
     if (!v)
         return;

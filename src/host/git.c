@@ -137,7 +137,7 @@ static bool git__fetch(Git *g, const GitWant *want, uint64_t bytes, uint64_t inf
 /* The commit is in the pack, and is one. A tag's name may lead to it by way of tags. */
 static bool git__commit(Git *g, Err *err)
 {
-    char hex[OBJECT_HEX];
+    ABX_UNSET char hex[OBJECT_HEX];
 
     for (int depth = 0; depth < LIMIT_GIT_TAGS; depth++) {
         const PackObject *o = pack_find(g->pack, &g->commit);
@@ -175,7 +175,7 @@ static bool git__wants_archive(const Git *g)
 
 static bool git__archive(Git *g, bool any, Tree *to, size_t *differ, Err *err)
 {
-    char hex[OBJECT_HEX];
+    ABX_UNSET char hex[OBJECT_HEX];
     Str  address, other = {0};
 
     *differ = 0;
@@ -261,7 +261,7 @@ bool git_fetch(const SourceRef *ref, const SourceHost *host, Arena *a, GitGot *o
 {
     Git  g = {.ref = ref, .host = host, .a = arena_make(LIMIT_GIT_ARENA), .spool = spool_make(0, "/"), .proved = true};
     Tree tree = tree_make();
-    char hex[OBJECT_HEX];
+    ABX_UNSET char hex[OBJECT_HEX];
     bool ok = git__begin(&g, err) && git__tree(&g, &tree, err) && tree_seal(&tree, err);
 
     if (ok) {

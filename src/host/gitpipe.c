@@ -36,7 +36,7 @@ static void gitpipe__drop(int *fd)
 
 static void gitpipe__listen(GitPipe *g)
 {
-    char    p[1024];
+    ABX_UNSET char    p[1024];
     ssize_t n;
 
     while (g->child.err >= 0 && (n = child_read(g->child.err, p, sizeof p)) > 0) {

@@ -287,7 +287,7 @@ void gittalk_end(GitTalk *t)
 
 static void gittalk__wants(GitTalk *t, const GitWant *w, Buf *b)
 {
-    char hex[OBJECT_HEX];
+    ABX_UNSET char hex[OBJECT_HEX];
 
     pktline_putf(b, "command=fetch\n");
     if (t->agent)
@@ -312,7 +312,7 @@ static void gittalk__wants(GitTalk *t, const GitWant *w, Buf *b)
 /* Wants and `done` at once: the server reads on while it answers. */
 static void gittalk__old_wants(GitTalk *t, const GitWant *w, Buf *b)
 {
-    char hex[OBJECT_HEX];
+    ABX_UNSET char hex[OBJECT_HEX];
 
     object_id_hex(t->hash, &w->ids[0], hex);
     pktline_putf(b, "want %s%s%s%s%s%s\n", hex, t->side_band ? " side-band-64k" : "", t->ofs_delta ? " ofs-delta" : "",

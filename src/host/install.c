@@ -292,7 +292,7 @@ static bool install__is_still(const InstallWork *w, bool force, Err *err)
 /* Under the lock (3.4, 16 to 18). */
 static bool install__put(const InstallWork *w, bool force, Buf *printed, Err *err)
 {
-    char        at[TIME_SIZE];
+    ABX_UNSET char        at[TIME_SIZE];
     Str         id = w->manifest.id;
     Buf         receipt = buf_make(LIMIT_RECEIPT);
     JsonOut     out = json_out(printed, JSON_PRETTY);

@@ -41,7 +41,7 @@ static const char *store__name(const Store *s, const char *folder, Str id, const
 
 static const char *store__fresh(const Store *s, const char *folder, Str id)
 {
-    char hex[STORE_HEX + 1];
+    ABX_UNSET char hex[STORE_HEX + 1];
 
     random_hex(hex, STORE_HEX);
     return arena_fmt(s->a, "%s%.*s%s%s", folder, STR_ARG(id), id.n ? "-" : "", hex).p;
@@ -177,7 +177,7 @@ static bool store__missing(Str id, Err *err)
 bool store_check(const Store *s, Str id, Err *err)
 {
     Receipt r;
-    char    hex[TREE_HEX];
+    ABX_UNSET char    hex[TREE_HEX];
 
     if (!store_receipt(s, id, s->a, &r))
         return store__missing(id, err);
@@ -216,7 +216,7 @@ static bool store__is_hop(int root, const char *link, char *to, size_t size)
 /* The folder behind such a link comes to where the link is. */
 static void store__settle(StoreLock *l, const char *data)
 {
-    char to[600];
+    ABX_UNSET char to[600];
 
     if (!store__is_hop(l->root, data, to, sizeof to))
         return;
@@ -512,7 +512,7 @@ static bool store__write(int folder, const char *name, Str text, Err *err)
 static bool store__list(StoreLock *l, Str id, const Tree *t, Err *err)
 {
     Buf  text = buf_make(t->paths + t->n * 80 + 1);
-    char hex[TREE_HEX];
+    ABX_UNSET char hex[TREE_HEX];
 
     listing_write(t, &text);
     tree_digest(t, hex);
@@ -575,7 +575,7 @@ bool store_rollback(StoreLock *l, Str id, StoreChange *out, Err *err)
     const char  *old = store__name(s, ".previous/", id, NULL);
     const char  *path = arena_fmt(s->a, "%s/%s", s->root.p, old).p;
     Receipt      r;
-    char         hex[TREE_HEX];
+    ABX_UNSET char         hex[TREE_HEX];
 
     if (!store_receipt(s, id, s->a, &r))
         return store__missing(id, err);
@@ -710,7 +710,7 @@ bool store_verify(const Store *s, Str id, Arena *a, StoreVerdict *out, Err *err)
 {
     Receipt r;
     Listing was, is = listing_make(a);
-    char    hex[TREE_HEX];
+    ABX_UNSET char    hex[TREE_HEX];
 
     *out = (StoreVerdict){0};
     if (!store_receipt(s, id, a, &r))

@@ -12,7 +12,7 @@
 
 bool tree_refuse(Err *err, Str path, const char *why)
 {
-    char  room[TREE_SHOWN];
+    ABX_UNSET char  room[TREE_SHOWN];
     Arena a = {.p = room, .size = sizeof room};
     Str   shown = clean_path(path, &a);
 
@@ -271,7 +271,7 @@ bool tree_seal(Tree *t, Err *err)
 
 void tree_digest_file(Sha256 *outer, Str path, bool executable, const unsigned char sha256[static SHA256_SIZE])
 {
-    char hex[TREE_HEX];
+    ABX_UNSET char hex[TREE_HEX];
 
     hex_write((Str){(const char *)sha256, SHA256_SIZE}, hex);
     hex[TREE_HEX - 1] = '\n';

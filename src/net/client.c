@@ -89,7 +89,7 @@ void client_cancel_grace(Client *c, int64_t ms)
 
 static ABX_PRINTF(2, 3) void client__say(const Client *c, const char *fmt, ...)
 {
-    char    line[1024];
+    ABX_UNSET char    line[1024];
     va_list ap;
 
     if (!c->trace)
@@ -224,7 +224,7 @@ static bool client__put(Exchange *x, Str name, Str value, Err *err)
 
 static bool client__put_length(Exchange *x, const ClientRequest *r, Err *err)
 {
-    char length[24];
+    ABX_UNSET char length[24];
     bool wants_body = strcmp(r->method, "POST") == 0 || strcmp(r->method, "PUT") == 0 || strcmp(r->method, "PATCH") == 0;
 
     if (!r->body && !wants_body)
@@ -715,7 +715,7 @@ bool client_text(Exchange *x, size_t limit, Arena *a, Str *body, Deadline deadli
     Buf    text = buf_make(limit);
     size_t n;
     bool   ok;
-    char   piece[8192];
+    ABX_UNSET char   piece[8192];
 
     if (x->body.state != HTTP_BODY_DONE && x->body.length >= 0 && (uint64_t)x->body.length > limit)
         return err_set(err, ERR_LIMIT, E5000, "%s: an answer of more than %zu bytes", x->where, limit);
@@ -732,7 +732,7 @@ bool client_text(Exchange *x, size_t limit, Arena *a, Str *body, Deadline deadli
 /* What little is left of an answer and already there, such as the last chunk. */
 static void client__finish(Exchange *x)
 {
-    char   piece[4096];
+    ABX_UNSET char   piece[4096];
     size_t n;
     ABX_UNSET Err    err;
 

@@ -84,7 +84,7 @@ static bool httpd__serving(const HttpdConn *k)
 
 static void httpd__date(Buf *out)
 {
-    char text[TIME_HTTP_SIZE];
+    ABX_UNSET char text[TIME_HTTP_SIZE];
 
     time_http(clock_unix_ms(), text);
     buf_addf(out, "Date: %s\r\n", text);
@@ -189,7 +189,7 @@ void httpd_abort(HttpdCall *c)
 void httpd_write(HttpdCall *c, Str bytes)
 {
     HttpdConn *k = httpd__conn(c);
-    char       line[HTTP_CHUNK_LINE];
+    ABX_UNSET char       line[HTTP_CHUNK_LINE];
 
     if (!k->started || k->finished)
         BUG("a write outside an answer");
@@ -436,7 +436,7 @@ static void httpd__linger(HttpdConn *k)
 /* An answer to something that never became a call. */
 static void httpd__refuse(HttpdConn *k, int status)
 {
-    char text[80];
+    ABX_UNSET char text[80];
 
     k->call.head = (HttpHead){.minor = 1, .method = STR("GET")};
     k->state = HTTPD_CALL;
@@ -589,7 +589,7 @@ static bool httpd__blocked(ssize_t n)
  * all, where the next request may stand. */
 static ssize_t httpd__copy(HttpdConn *k, size_t want)
 {
-    char    p[16384];
+    ABX_UNSET char    p[16384];
     ssize_t n = pread(k->file, p, want < sizeof p ? want : sizeof p, k->file_at);
 
     if (n <= 0)

@@ -118,7 +118,7 @@ static bool multipart__boundary_ok(Str b)
 
 bool multipart_boundary(Str content_type, char out[static MULTIPART_BOUNDARY], size_t *n, Err *err)
 {
-    char to[512];
+    ABX_UNSET char to[512];
     Str  rest = content_type, name, value;
     Str  type = str_trim((Str){rest.p, str_find(rest, ';')});
     int  got;

@@ -247,7 +247,7 @@ static void tls__names(Buf *b, const mbedtls_x509_crt *c)
 
     for (; at && at->buf.p; at = at->next) {
         int  kind = at->buf.tag & 0x1f;
-        char text[INET6_ADDRSTRLEN];
+        ABX_UNSET char text[INET6_ADDRSTRLEN];
         bool address = kind == MBEDTLS_X509_SAN_IP_ADDRESS && (at->buf.len == 4 || at->buf.len == 16);
         if (!address && kind != MBEDTLS_X509_SAN_DNS_NAME)
             continue;
@@ -267,7 +267,7 @@ static void tls__names(Buf *b, const mbedtls_x509_crt *c)
 
 static void tls__subject(Buf *b, const mbedtls_x509_name *name)
 {
-    char text[256];
+    ABX_UNSET char text[256];
     int  n = mbedtls_x509_dn_gets(text, sizeof text, name);
 
     tls__put(b, n > 0 ? text : "?", n > 0 ? (size_t)n : 1);

@@ -41,7 +41,7 @@ static Str url__lower(Str s, Arena *a)
 
 size_t url_address(Str host, unsigned char out[static 16])
 {
-    char text[INET6_ADDRSTRLEN];
+    ABX_UNSET char text[INET6_ADDRSTRLEN];
     Str  address = {host.p, str_find(host, '%')};
 
     if (address.n == 0 || address.n >= sizeof text)

@@ -245,7 +245,7 @@ size_t ws_head(char head[static WS_HEAD_MAX], WsOp op, bool fin, size_t length, 
 
 void ws_put(Buf *to, WsOp op, bool fin, Str bytes, const unsigned char *mask)
 {
-    char head[WS_HEAD_MAX];
+    ABX_UNSET char head[WS_HEAD_MAX];
 
     buf_add(to, (Str){head, ws_head(head, op, fin, bytes.n, mask)});
     char *p = mask ? buf_room(to, bytes.n) : NULL;

@@ -54,7 +54,7 @@ static void folder__clear(FolderClear *c, DIR *d, int deep);
 static void folder__drop(FolderClear *c, int at, const char *name, int deep)
 {
     ABX_UNSET struct stat st;
-    char hex[33];
+    ABX_UNSET char hex[33];
 
     if (unlinkat(at, name, 0) == 0 || fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
         return;

@@ -79,7 +79,7 @@ FsType fs_type(const char *path)
 
 bool fs_real(const char *path, Arena *a, Str *out, Err *err)
 {
-    char real[PATH_MAX];
+    ABX_UNSET char real[PATH_MAX];
 
     if (!realpath(path, real))
         return fs__failed(err, errno, "find", path);

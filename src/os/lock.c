@@ -131,7 +131,7 @@ static bool lock__evict(const Lock *l, char pid[static 24])
 static bool lock__file(Lock *l, const char *name)
 {
     ABX_UNSET struct stat st;
-    char pid[24];
+    ABX_UNSET char pid[24];
     int  sys = 0;
 
     l->fd = openat(l->folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -159,7 +159,7 @@ static bool lock__file(Lock *l, const char *name)
  * is there with its flock, its pid and its second name at one instant. */
 static bool lock__try(Lock *l)
 {
-    char hex[9];
+    ABX_UNSET char hex[9];
 
     for (int again = 0; again < 8; again++) {
         if (l->fd < 0) {
@@ -193,7 +193,7 @@ static void lock__sweep(const Lock *l)
     struct dirent *e;
     int  own = openat(l->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = own < 0 ? NULL : fdopendir(own);
-    char head[40];
+    ABX_UNSET char head[40];
 
     snprintf(head, sizeof head, "%s-abx-", l->name);
     while (d && (e = readdir(d)) != NULL) {
@@ -221,7 +221,7 @@ static void lock__give_up(Lock *l)
 bool lock_take(int folder, const char *name, const char *shown, int cancel_fd, Deadline deadline, Lock *out, Err *err)
 {
     Lock l = {.folder = folder, .fd = -1};
-    char pid[24];
+    ABX_UNSET char pid[24];
 
     snprintf(l.name, sizeof l.name, "%s", name);
     while (!lock__try(&l)) {

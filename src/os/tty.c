@@ -55,7 +55,7 @@ TtySize tty_size(void)
 
 int tty_patient(int fd)
 {
-    char path[32];
+    ABX_UNSET char path[32];
 
     if (!tty_is(fd))
         return -1;

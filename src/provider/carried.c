@@ -253,7 +253,7 @@ static void carried__close(ExecCall *x)
 /* Nothing can be said there but by the backend's own call. */
 static bool carried__signal_deaf(CarriedCall *c, int number, Deadline d, Err *err)
 {
-    char group[sizeof c->pid + 1];
+    ABX_UNSET char group[sizeof c->pid + 1];
 
     if (!c->pid[0] || !c->p->kind->process_signal)
         return err_set(err, ERR_REMOTE, E8004, "the command cannot be sent a signal: %s",
@@ -266,7 +266,7 @@ static bool carried__signal_deaf(CarriedCall *c, int number, Deadline d, Err *er
 static bool carried__kill_deaf(CarriedCall *c, Deadline d, Err *err)
 {
     const FrameHello *hello = talk_hello(c->talk);
-    char              agent[16];
+    ABX_UNSET char              agent[16];
 
     if (!hello || !c->p->kind->process_signal)
         return carried__signal_deaf(c, SIGKILL, d, err);

@@ -111,7 +111,7 @@ static int entry__mode_from_digits(int64_t digits)
 
 static Str entry__time(int64_t unix_ms, Arena *a)
 {
-    char text[TIME_SIZE];
+    ABX_UNSET char text[TIME_SIZE];
 
     return time_text(unix_ms, unix_ms % 1000 != 0, text) ? arena_str(a, str_from(text)) : (Str){0};
 }

@@ -39,7 +39,7 @@ void epp_call_secret(EppCalls *c, size_t bytes)
 
 void epp_call_cancel(EppCalls *c, const EppWait *w)
 {
-    char text[100];
+    ABX_UNSET char text[100];
     int  n = snprintf(text, sizeof text, "{\"jsonrpc\": \"2.0\", \"method\": \"$/cancel\", \"params\": {\"id\": %lld}}\n",
                       (long long)w->number);
 
@@ -112,7 +112,7 @@ static const Json *epp_call__parse(EppCalls *c, Str line, Err *err)
     arena_reset(&c->message);
     epp_call__mend(line);
     if (!json_parse(line, &c->message, &doc, err)) {
-        char what[200];
+        ABX_UNSET char what[200];
         snprintf(what, sizeof what, "sent a line that is no message (%.150s)", err->text);
         epp_link_break(&c->link, E8020, what, err);
         return NULL;
@@ -276,7 +276,7 @@ static const char *epp_call__seconds(int64_t ms, char text[static 32])
 
 static bool epp_call__late(EppCalls *c, const char *method, int64_t ms, Err *err)
 {
-    char text[32];
+    ABX_UNSET char text[32];
 
     c->late = true;
     err_set(err, ERR_TIMEOUT, E8022, "the plugin of provider %.*s did not answer %s within %s", STR_ARG(c->voice->id),
@@ -438,7 +438,7 @@ bool epp_call_await_exit(EppCalls *c, EppStream *s, Deadline d)
 
 bool epp_call_bad(EppCalls *c, const char *method, const char *what, Err *err)
 {
-    char text[200];
+    ABX_UNSET char text[200];
 
     snprintf(text, sizeof text, "answers %s wrongly: %s", method, what);
     return epp_link_break(&c->link, E8020, text, err);

@@ -45,7 +45,7 @@ static void epp_link__stop_watching(EppLink *l, int *fd)
 
 static bool epp_link__read_err(EppLink *l)
 {
-    char    block[EPP_LINK_STDERR_BLOCK];
+    ABX_UNSET char    block[EPP_LINK_STDERR_BLOCK];
     ssize_t n = l->child.err < 0 ? -1 : child_read(l->child.err, block, sizeof block);
 
     if (n > 0) {
@@ -134,7 +134,7 @@ static void epp_link__gone(EppLink *l)
 static bool epp_link__wait_end(EppLink *l, int64_t ms)
 {
     Deadline d = clock_after(ms);
-    char     block[EPP_LINK_STDERR_BLOCK];
+    ABX_UNSET char     block[EPP_LINK_STDERR_BLOCK];
     ABX_UNSET Err      none;
 
     while (!child_ended(&l->child)) {
@@ -177,7 +177,7 @@ static bool epp_link__fail(EppLink *l, ErrKind kind, Code code, const char *what
 
 static void epp_link__ended(EppLink *l)
 {
-    char what[64];
+    ABX_UNSET char what[64];
 
     snprintf(what, sizeof what, "exited unexpectedly (code %d)", l->child.status);
     epp_link__fail(l, ERR_CLOSED, E8021, what);

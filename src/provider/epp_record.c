@@ -154,7 +154,7 @@ bool epp_record_time(Str s, int64_t *us)
 
 static bool epp_record__when(const Json *v, Arena *a, Str *text, int64_t *us)
 {
-    char out[TIME_SIZE];
+    ABX_UNSET char out[TIME_SIZE];
 
     if (!epp_record_time(json_str(v), us) || !time_text(*us / 1000, *us % 1000000 != 0, out))
         return false;

@@ -121,7 +121,7 @@ bool execd_ping(Execd *x, Arena scratch, Deadline d, Err *err)
     ExecdCall call = {.method = "GET", .path = "/ping", .idempotent = true, .what = "reach the sandbox's daemon",
                       .code = E9003, .deadline = d};
     Exchange *in;
-    char      rest[256];
+    ABX_UNSET char      rest[256];
     size_t    n;
 
     if (!execd_open(x, &call, &scratch, &in, err))

@@ -89,7 +89,7 @@ static bool execd_carrier__upgrade(ExecdCarrier *c, const char *path, Str query,
 
 bool execd_carrier_dial(Carrier *carrier, int port, Str path, Stream **out, Deadline d, Err *err)
 {
-    char at[128];
+    ABX_UNSET char at[128];
 
     snprintf(at, sizeof at, "/proxy/%d%.*s", port, STR_ARG(path));
     return execd_carrier__upgrade(execd_carrier__of(carrier), at, (Str){0}, &(WsStreamOptions){0}, out, d, err);

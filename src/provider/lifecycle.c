@@ -380,7 +380,7 @@ static void lifecycle__undo_create(Lifecycle *l, Str label, Arena scratch, Err *
 
 bool lifecycle_create(Lifecycle *l, const CreateRequest *rq, Arena *a, SandboxInfo *out, Deadline d, Err *err)
 {
-    char   label_text[33];
+    ABX_UNSET char   label_text[33];
     Buf    json = buf_make(LIMIT_ANSWER);
     ABX_UNSET LifecycleAnswer in;
 
@@ -469,7 +469,7 @@ bool lifecycle_set_timeout(Lifecycle *l, Str id, int64_t seconds, Arena *a, Sand
      * server says what time it has. */
     if (!time_parse_http(header_get(in.headers, "date"), &now))
         now = clock_unix_ms();
-    char end[TIME_SIZE];
+    ABX_UNSET char end[TIME_SIZE];
     if (seconds > INT64_MAX / 2000 - now / 1000 || !time_text(now + seconds * 1000, false, end))
         return err_set(err, ERR_USAGE, E8002, "a timeout of %lld seconds ends after the last date there is",
                        (long long)seconds);
@@ -545,7 +545,7 @@ static bool lifecycle__fields(const Json *headers, Arena *a, Header **out, size_
 
 bool lifecycle_endpoint(Lifecycle *l, Str id, int port, Arena *a, Endpoint *out, Deadline d, Err *err)
 {
-    char   behind[40];
+    ABX_UNSET char   behind[40];
     ABX_UNSET LifecycleAnswer in;
 
     snprintf(behind, sizeof behind, "/endpoints/%d", port);

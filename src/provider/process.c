@@ -104,7 +104,7 @@ bool process_signal(Lifecycle *l, Str id, Str pid, int number, Deadline d, Err *
 
 void process_open_stdin(Buf *line)
 {
-    char name[33];
+    ABX_UNSET char name[33];
 
     random_hex(name, 32);
     buf_addf(line, "f=/tmp/.abx-%s; mkfifo -m 600 $f && exec 0<>$f && rm -f $f || exit 126; unset f; ", name);

@@ -318,7 +318,7 @@ static Step talk__cut(Talk *t, const char *how, Err *err)
 static void talk__trace(const Talk *t, const char *what, Str text)
 {
     const ProviderHost *host = &t->p->host;
-    char                line[ERR_TEXT_SIZE];
+    ABX_UNSET char                line[ERR_TEXT_SIZE];
 
     if (!host->trace)
         return;

@@ -63,7 +63,7 @@ static bool transfer__target(Execd *x, Str *path, Entry *out, Arena *a, Deadline
 
 static Str transfer__temporary(Str folder, Arena *a)
 {
-    char name[33];
+    ABX_UNSET char name[33];
 
     random_hex(name, 32);
     return arena_fmt(a, "%.*s%s.abx-%s", STR_ARG(folder), str_ends(folder, STR("/")) ? "" : "/", name);
@@ -141,7 +141,7 @@ static bool transfer__send(Execd *x, Str temporary, int mode, TransferCount *cou
 {
     MultipartUpload upload;
     ABX_UNSET ExecdReply reply;
-    char            boundary[33];
+    ABX_UNSET char            boundary[33];
     Buf             meta = buf_make(LIMIT_URL * 4);
     JsonOut         w = json_out(&meta, JSON_COMPACT);
 

@@ -465,7 +465,7 @@ static bool kit__roundtrip(Kit *k)
 static bool kit__binary(Kit *k)
 {
     static const char text[] = "h\xc3\xa9llo \xe4\xb8\x96\xe7\x95\x8c";
-    char              bytes[1024];
+    ABX_UNSET char              bytes[1024];
 
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)i;

@@ -492,7 +492,7 @@ static void running__line_in(Running *r, Str line)
 /* The server never waits for us: what it has to say is always read. */
 static void running__hear(Running *r)
 {
-    char     block[LIMIT_COPY_BLOCK];
+    ABX_UNSET char     block[LIMIT_COPY_BLOCK];
     WireLine line;
     ssize_t  n = read(r->asks, block, sizeof block);
 

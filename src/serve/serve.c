@@ -581,7 +581,7 @@ static void serve__reap(Serve *s, ServeJob *j)
 
 static void serve__hear(Serve *s, ServeJob *j)
 {
-    char     block[LIMIT_COPY_BLOCK];
+    ABX_UNSET char     block[LIMIT_COPY_BLOCK];
     WireLine line;
     ssize_t  n = read(j->out, block, sizeof block);
 
@@ -713,7 +713,7 @@ static void serve__forget_environment(void)
     for (bool again = true; again;) {
         again = false;
         for (const char *const *e = env_all(); e && *e && !again; e++) {
-            char name[128];
+            ABX_UNSET char name[128];
             size_t n = strcspn(*e, "=");
             if (strncmp(*e, "ABX_", 4) != 0 || n >= sizeof name)
                 continue;

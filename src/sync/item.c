@@ -29,7 +29,7 @@ Str item_words(const Item *i, char words[static ITEM_WORDS])
 
 void item_put(Buf *to, const Item *i)
 {
-    char words[ITEM_WORDS];
+    ABX_UNSET char words[ITEM_WORDS];
 
     buf_add(to, item_words(i, words));
     buf_addc(to, ' ');
@@ -53,7 +53,7 @@ static bool item__hash(Str hex, Item *i)
 bool item_parse(Str words, Item *i)
 {
     Item     is = {.path = i->path};
-    char     again[ITEM_WORDS];
+    ABX_UNSET char     again[ITEM_WORDS];
     Str      rest = words, word, number, size;
     uint64_t n, bytes;
     size_t   kind = 0;

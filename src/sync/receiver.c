@@ -90,7 +90,7 @@ static bool receiver__fatal(int sys)
 static bool receiver__failed(const Receiver *r, Str path, int sys, Err *err)
 {
     if (receiver__fatal(sys)) {
-        char  room[RECEIVER_SHOWN];
+        ABX_UNSET char  room[RECEIVER_SHOWN];
         Arena a = {.p = room, .size = sizeof room};
         Str   shown = clean_path(path, &a);
         return err_sys(err, sys, E4000, "cannot write %.*s", STR_ARG(shown));
@@ -200,7 +200,7 @@ bool receiver_folder(Receiver *r, Str path, unsigned mode, Err *err)
 /* In place of whatever there is but a folder. */
 static int receiver__link(const Receiver *r, int at, const char *to)
 {
-    char temp[DRAFT_NAME];
+    ABX_UNSET char temp[DRAFT_NAME];
 
     if (symlinkat(to, at, r->name) == 0)
         return 0;

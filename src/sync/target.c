@@ -16,7 +16,7 @@ enum { TARGET_SHOWN = 4096 };   /* what clean_path() takes */
 static bool target__failed(Err *err, int sys, const char *what, const char *path)
 {
     bool  missing = sys == ENOENT, denied = sys == EACCES || sys == EPERM || sys == EROFS;
-    char  room[TARGET_SHOWN];
+    ABX_UNSET char  room[TARGET_SHOWN];
     Arena a = {.p = room, .size = sizeof room};
     Str   shown = clean_path(str_from(path), &a);
 
@@ -63,7 +63,7 @@ static bool target__in_folder(char *path, bool make, Target *out, Err *err)
 /* What is there is no folder. */
 static bool target__over(const char *path, bool regular, TargetKind kind, Target *out, Err *err)
 {
-    char real[PATH_MAX];
+    ABX_UNSET char real[PATH_MAX];
 
     if (kind != TARGET_FILE)
         return target__failed(err, ENOTDIR, "copy into", path);
