@@ -568,12 +568,15 @@ def test_a_cut_that_lasts(at, wire):
     again.ended(0)
 
 
-def test_the_daemon_dies(at, daemon, server):
+def test_the_daemon_dies(at, daemon, server, wire):
     t = at()
     t.prompt()
     pid = shell_pid(t)
     daemon.process.kill()
     daemon.process.wait()
+    t.type("echo still he''re\r")          # it has handed the connection on
+    t.expect("still here")
+    wire.cut()
     t.expect("trying for 60 s")
     del server.boxes["box-1"]               # and the sandbox is gone: nothing to wait for
     t.ended(125)
