@@ -51,7 +51,7 @@ static void answer__put(HttpdCall *c, int status, const char *code, const char *
 
 void answer_error(HttpdCall *c, int status, const char *code, const char *fmt, ...)
 {
-    ABX_UNSET char    text[ANSWER_TEXT];
+    ABX_UNSET char text[ANSWER_TEXT];
     va_list ap;
 
     va_start(ap, fmt);

@@ -120,7 +120,7 @@ static bool command__emit(Command *x, CommandOut *o, Str *in, bool last)
 {
     Buf       *events = &x->daemon->events;
     size_t     room = httpd_room(x->call);
-    ABX_UNSET char       stamp[EVENT_STAMP];
+    ABX_UNSET char stamp[EVENT_STAMP];
     LinesPiece piece;
     Step       step = STEP_DONE;
 
@@ -588,7 +588,7 @@ static void command__failed(Command *x, const Err *err)
 static void command__begin(HttpdCall *c, Daemon *d, const CommandWish *wish, Arena *a)
 {
     Command *x = mem_new(sizeof *x);
-    ABX_UNSET Err      err;
+    ABX_UNSET Err err;
 
     *x = (Command){.next = d->commands.first, .daemon = d, .background = wish->background, .log = -1,
                    .began_ms = clock_mono_ms(), .text = mem_str(str_from(wish->text))};
@@ -611,7 +611,7 @@ void command_post(HttpdCall *c, Str body)
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *doc;
     CommandWish wish = {0};
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!json_parse(body, &a, &doc, &err))
         answer_error(c, 400, "INVALID_REQUEST_BODY", "error parsing request, MAYBE invalid body format. %s", err.text);
@@ -738,7 +738,7 @@ void command_logs(HttpdCall *c, Str id)
     ABX_UNSET struct stat st;
     Str         text;
     int64_t     cursor = 0;
-    ABX_UNSET char        next[24];
+    ABX_UNSET char next[24];
 
     if (!x) {
         answer_error(c, 400, "INVALID_REQUEST_BODY", "command not found: %.*s", STR_ARG(id));

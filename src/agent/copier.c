@@ -62,7 +62,7 @@ int copier_in(int argc, char **argv)
 {
     static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
     Outlet o = outlet_make();
-    ABX_UNSET Err    err, other;
+    ABX_UNSET Err err, other;
 
     signal_ignore_writes();
     if (!outlet_words(argc, argv, "sr", 2, 2, &err) || !signal_catch(signals, COUNT_OF(signals), &o.stop_fd, &err))
@@ -178,7 +178,7 @@ int copier_out(int argc, char **argv)
     Arena       a = arena_make(COPIER_ARENA);
     Have       *have = NULL;
     CopierRoots roots = {.names = have_make()};
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     bool ok = outlet_words(argc, argv, "th", 2, INT32_MAX, &err) && copier__roots(&roots, argc, argv, &a, &err);
     if (ok && copier__option(argv, 'h')) {
@@ -199,7 +199,7 @@ int copier_out(int argc, char **argv)
 int copier_hash(int argc, char **argv)
 {
     Outlet o = outlet_make();
-    ABX_UNSET Err    err;
+    ABX_UNSET Err err;
 
     bool ok = outlet_words(argc, argv, "p", 3, 3, &err) &&
               have_list(argv[2], str_from(argv[1]), copier__option(argv, 'p'), (Sink){outlet_lines, &o}, &err) &&

@@ -107,7 +107,7 @@ int daemon_main(int argc, char **argv)
 {
     DaemonOptions o = {.host = "", .port = DAEMON_PORT};
     int           refused = daemon__options(argc, argv, &o);
-    ABX_UNSET Err           err;
+    ABX_UNSET Err err;
 
     if (refused)
         return refused;

@@ -260,7 +260,7 @@ static void dirs__make_one(HttpdCall *c, const char *path, const Json *how, Aren
 {
     ABX_UNSET struct stat st;
     Owner       o;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     bool        is_new = stat(path, &st) != 0;
 
     if (!owner_from_json(how, &o, &err))
@@ -275,7 +275,7 @@ void dirs_make(HttpdCall *c, Str body)
 {
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *all;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!json_parse(body, &a, &all, &err) || all->type != JSON_OBJECT)
         answer_error(c, 400, "INVALID_REQUEST_BODY",

@@ -180,12 +180,12 @@ static void door__refuse(DoorKnock *k)
 /* True: this is the one. */
 static bool door__listen(DoorKnock *k, Str token, Buf *rest)
 {
-    ABX_UNSET char     bytes[DOOR_READ];
+    ABX_UNSET char bytes[DOOR_READ];
     ssize_t  n = k->hands ? door__take(k, bytes) : recv(k->fd, bytes, sizeof bytes, MSG_DONTWAIT);
     Str      in = {bytes, n > 0 ? (size_t)n : 0};
     Arena    a = arena_make(LIMIT_HTTPD_ARENA);
     HttpHead head;
-    ABX_UNSET Err      err;
+    ABX_UNSET Err err;
     bool     good = false;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -223,7 +223,7 @@ int door_wait(const Door *d, Str token, Buf *rest)
     struct pollfd fds[DOOR_POLLED + 1];
     Deadline      until = clock_after(LIMIT_CARRY_WAIT_MS);
     int           found = -1, fd;
-    ABX_UNSET Err           err;
+    ABX_UNSET Err err;
 
     for (int i = 0; i < LIMIT_CARRY_KNOCKS; i++)
         knocks[i].fd = -1;

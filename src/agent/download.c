@@ -155,7 +155,7 @@ static void download__bytes(HttpdCall *c, int fd, const char *path, const struct
  * the last. count 0: up to the end. */
 static void download__find_lines(int fd, int64_t first, int64_t count, int64_t *from, int64_t *end)
 {
-    ABX_UNSET char    block[16384];
+    ABX_UNSET char block[16384];
     int64_t line = 1, at = 0;
     ssize_t n;
 

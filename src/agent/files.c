@@ -70,7 +70,7 @@ void files_delete(HttpdCall *c)
 static const Json *files__parse(HttpdCall *c, Str body, JsonType type, Arena *a)
 {
     const Json *doc;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (json_parse(body, a, &doc, &err) && doc->type == type)
         return doc;
@@ -143,7 +143,7 @@ void files_permissions(HttpdCall *c, Str body)
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *all = files__parse(c, body, JSON_OBJECT, &a);
     Owner       o;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     for (size_t i = 0; i < json_count(all) && !httpd_started(c); i++) {
         const char *path = query_file(all->keys[i], &a);

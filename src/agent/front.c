@@ -63,11 +63,11 @@ static void front__sent(Buf *b, size_t *at, ssize_t n)
 
 static void front__read_input(Front *f)
 {
-    ABX_UNSET char    bytes[FRONT_BLOCK];
+    ABX_UNSET char bytes[FRONT_BLOCK];
     ssize_t n = read(0, bytes, sizeof bytes);
     Str     in = {bytes, n > 0 ? (size_t)n : 0}, piece;
     Step    step = STEP_MORE;
-    ABX_UNSET Err     err;
+    ABX_UNSET Err err;
 
     if (front__later(n))
         return;
@@ -93,7 +93,7 @@ static void front__write_up(Front *f)
 
 static void front__read_keeper(Front *f)
 {
-    ABX_UNSET char    bytes[FRONT_BLOCK];
+    ABX_UNSET char bytes[FRONT_BLOCK];
     ssize_t n = recv(f->wish->link, bytes, sizeof bytes, MSG_DONTWAIT);
     Str     in = {bytes, n > 0 ? (size_t)n : 0};
 
@@ -163,7 +163,7 @@ void front_run(const FrontWish *wish)
     Front f = {.wish = wish, .up = buf_make(ARMOR_LINE_MAX), .down = buf_make(2 * ARMOR_LINE_MAX)};
     bool  told = false;
     int   fd;
-    ABX_UNSET Err   err;
+    ABX_UNSET Err err;
 
     if (wish->tag) {
         f.in = armor_make(wish->tag);

@@ -55,7 +55,7 @@ static bool helper__first(const char *text, Arena *a, Str *out)
 {
     Buf         b = buf_make(LIMIT_CARRY_FIRST);
     ABX_UNSET struct stat st;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!text)
         return true;
@@ -131,7 +131,7 @@ int helper_listen(int argc, char **argv)
 {
     Arena  a = arena_make(4 * LIMIT_CARRY_FIRST);
     Helper h = {0};
-    ABX_UNSET Err    err;
+    ABX_UNSET Err err;
     Door   door = {.port_fd = -1};
     int    status = 0;
 

@@ -71,7 +71,7 @@ static void init__start_daemon(pid_t *pid)
 {
     const char *file = getenv("EXECD");
     const char *itself[] = {"execd", NULL};
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!file || !*file)
         file = access(init__daemon, X_OK) == 0 ? init__daemon : "/proc/self/exe";
@@ -118,7 +118,7 @@ static int init__exit_code(int status)
 /* Until the main program ends: its exit code. */
 static int init__watch(int fd, pid_t main_pid, pid_t *daemon)
 {
-    ABX_UNSET Err   err;
+    ABX_UNSET Err err;
     int   signo, status;
     pid_t pid;
 
@@ -147,7 +147,7 @@ int init_main(int argc, char **argv)
     const char **words = arena_array(&a, (size_t)argc + 4, sizeof *words);
     pid_t        daemon = 0, main_pid;
     int          fd;
-    ABX_UNSET Err          err;
+    ABX_UNSET Err err;
 
     proc_std_fds();
     if (!init__catch(&fd, &err)) {

@@ -190,12 +190,12 @@ static void job__ask(int fd)
 /* What a keeper says, up to its line. True: nothing more is to be read. */
 static bool job__answer(int fd, FrameReader *r, Buf *to)
 {
-    ABX_UNSET char    bytes[JOB_LINE];
+    ABX_UNSET char bytes[JOB_LINE];
     ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
     Str     in = {bytes, n > 0 ? (size_t)n : 0};
     Frame   f;
     Step    step = STEP_MORE;
-    ABX_UNSET Err     err;
+    ABX_UNSET Err err;
 
     while (n > 0 && (step = frame_next(r, &in, &f, &err)) == STEP_DONE)
         if (f.type == FRAME_OUT)
@@ -240,7 +240,7 @@ bool job_list(Buf *to)
     size_t        n, waits;
     bool          whole = job__connect_all(fds, &n);
     Deadline      until = clock_after(LIMIT_CARRY_LIST_MS);
-    ABX_UNSET Err           err;
+    ABX_UNSET Err err;
 
     waits = n;
     for (size_t i = 0; i < n; i++) {

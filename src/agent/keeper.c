@@ -114,7 +114,7 @@ static bool keeper__wait(Keeper *k, int64_t next)
 {
     int64_t left = next == DEADLINE_NONE ? next : next - k->awake;
     bool    timed = k->visitors || (k->alone_since && !k->job.stays);
-    ABX_UNSET Err     err;
+    ABX_UNSET Err err;
 
     if (timed || next != DEADLINE_NONE)
         left = left < LIMIT_CARRY_STEP_MS ? left : LIMIT_CARRY_STEP_MS;
@@ -139,7 +139,7 @@ void keeper_run(const KeeperWish *wish)
 {
     static const int signals[] = {SIGCHLD, SIGTERM};
     Keeper *k = mem_new(sizeof *k);
-    ABX_UNSET Err     err;
+    ABX_UNSET Err err;
 
     *k = (Keeper){.last = clock_mono_ms(), .awake = 1, .cwd = wish->cwd, .pid = wish->pid};
     k->signals = (LoopWatch){.events = POLLIN, .deadline = DEADLINE_NONE, .wake = keeper__signals, .owner = k};

@@ -48,7 +48,7 @@ static void link__break(Link *l)
 static void link__web(Link *l, Str in)
 {
     WsEvent ev;
-    ABX_UNSET Err     err;
+    ABX_UNSET Err err;
     Step    step;
 
     while (!l->ended && (step = ws_next(&l->reader, &in, &ev, &err)) != STEP_MORE) {
@@ -170,7 +170,7 @@ void link_put(Link *l, Str frames)
 
 void link_push(Link *l, const Str *parts, int n)
 {
-    ABX_UNSET char         web[WS_HEAD_MAX];
+    ABX_UNSET char web[WS_HEAD_MAX];
     struct iovec v[2 + LINK_PARTS];
     size_t       all = 0;
 

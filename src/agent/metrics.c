@@ -35,7 +35,7 @@ static double metrics__busy(void)
 {
     static uint64_t last_all, last_idle;
     uint64_t        v[8], all = 0;
-    ABX_UNSET char            text[256];
+    ABX_UNSET char text[256];
     FILE           *f = fopen("/proc/stat", "re");
     bool            ok = f && fgets(text, sizeof text, f) && str_starts(str_from(text), STR("cpu "));
 
@@ -54,7 +54,7 @@ static double metrics__busy(void)
 
 static void metrics__memory(double *total, double *used)
 {
-    ABX_UNSET char     text[128];
+    ABX_UNSET char text[128];
     uint64_t all = 0, available = 0;
     FILE    *f = fopen("/proc/meminfo", "re");
 

@@ -55,7 +55,7 @@ bool outlet_flush(Outlet *o, Err *err)
 void outlet_item(void *ctx, const Item *i)
 {
     Outlet *o = ctx;
-    ABX_UNSET Err     err;
+    ABX_UNSET Err err;
 
     if (o->lines.n < OUTLET_LINES || outlet_flush(o, &err))
         item_put(&o->lines, i);
@@ -76,7 +76,7 @@ bool outlet_lines(void *ctx, Str lines, Err *err)
 int outlet_fail(const Err *err)
 {
     Arena a = arena_make(OUTLET_LINES);
-    ABX_UNSET char  name[6];
+    ABX_UNSET char name[6];
 
     code_name(err->code, name);
     fprintf(stderr, "%s %s\n", name, clean_message(str_from(err->text), NULL, 0, &a).p);

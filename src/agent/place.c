@@ -46,7 +46,7 @@ size_t place_folder(const char *path)
 static char *place__resolve(const char *path)
 {
     char *at = mem_str(str_from(path));
-    ABX_UNSET char  link[PATH_MAX];
+    ABX_UNSET char link[PATH_MAX];
 
     for (int i = 0; i < 40; i++) {
         ssize_t n = readlink(at, link, sizeof link);
@@ -68,7 +68,7 @@ static char *place__resolve(const char *path)
 static bool place__folders_of(const char *target)
 {
     size_t n = place_folder(target);
-    ABX_UNSET char   path[PATH_MAX];
+    ABX_UNSET char path[PATH_MAX];
 
     if (n <= 1)
         return true;
@@ -185,7 +185,7 @@ bool place_close(Place *p, Err *err)
  * another's in a folder with the sticky bit. */
 static bool place__copy(const Place *from, Err *err)
 {
-    ABX_UNSET char    block[16384];
+    ABX_UNSET char block[16384];
     int     in = open(from->temp, O_RDONLY | O_CLOEXEC);
     Place   to = {.fd = in < 0 ? -1 : open(from->target, O_WRONLY | O_TRUNC | O_CLOEXEC), .owner = from->owner};
     ssize_t n = -1;

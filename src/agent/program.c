@@ -48,7 +48,7 @@ static bool program__terminal(Program *p, const FrameStart *s, const Person *who
 {
     struct winsize size = {.ws_col = s->cols, .ws_row = s->rows};
     struct termios mode;
-    ABX_UNSET char           name[64];
+    ABX_UNSET char name[64];
     int            fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 
     p->tty = true;
@@ -157,7 +157,7 @@ static bool program__run(Program *p, const FrameStart *s, const Person *who, Str
     };
     ProcStage   failed = PROC_FDS;
     EnvironList env;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!program__environment(s, who, a, &env))
         return program__failed(fail, FRAME_AT_START, E2BIG, STR("too many environment variables"));

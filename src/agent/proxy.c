@@ -134,7 +134,7 @@ static void proxy__send(Proxy *p, Str bytes)
 static void proxy__body(HttpdCall *c, Str piece)
 {
     Proxy *p = c->ctx;
-    ABX_UNSET char   line[HTTP_CHUNK_LINE];
+    ABX_UNSET char line[HTTP_CHUNK_LINE];
 
     if (p->chunked && !p->tunnel)
         proxy__send(p, (Str){line, http_chunk_line(line, piece.n)});
@@ -237,7 +237,7 @@ static void proxy__take(Proxy *p, Str in)
 {
     HttpHead head;
     Str      piece;
-    ABX_UNSET Err      err;
+    ABX_UNSET Err err;
     Step     step;
 
     while (!p->answering && in.n && !p->over) {
@@ -336,7 +336,7 @@ void proxy_begin(HttpdCall *c, int port, Str target)
     };
     Proxy *p = mem_new(sizeof *p);
     int    on = 1;
-    ABX_UNSET Err    err;
+    ABX_UNSET Err err;
 
     *p = (Proxy){.daemon = c->ctx, .call = c, .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
                  .out = buf_make(LIMIT_HEAD + 2 * LIMIT_HTTPD_READ + LIMIT_HTTPD_ROOM),

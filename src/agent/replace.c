@@ -54,7 +54,7 @@ static void replace__one(HttpdCall *c, const char *path, Str old, Str with, int6
     static const Owner as_it_is = {.mode = -1, .uid = (uid_t)-1, .gid = (gid_t)-1};
     ABX_UNSET struct stat st;
     Place       p;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     int         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
     *count = 0;
@@ -104,7 +104,7 @@ void replace_begin(HttpdCall *c, Str body)
     JsonOut     w = json_out(&out, JSON_COMPACT);
     const Json *all;
     Str         verbose;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!json_parse(body, &a, &all, &err) || all->type != JSON_OBJECT) {
         answer_error(c, 400, "INVALID_REQUEST_BODY",

@@ -125,7 +125,7 @@ static void terminal__text(Terminal *t)
 {
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *doc = NULL;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!json_parse(buf_str(&t->text), &a, &doc, &err) || doc->type != JSON_OBJECT) {
         terminal__complain(t, "INVALID_FRAME", STR("not a JSON object"));
@@ -187,7 +187,7 @@ static void terminal__body(HttpdCall *c, Str piece)
 {
     Terminal *t = c->ctx;
     WsEvent   ev;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     Step      step;
 
     while ((step = ws_next(&t->reader, &piece, &ev, &err)) == STEP_DONE)
@@ -325,7 +325,7 @@ static void terminal__upgrade(HttpdCall *c, Terminal *t)
 {
     Headers  h = c->head.headers;
     Str      key = header_get(h, "Sec-WebSocket-Key"), text;
-    ABX_UNSET char     proof[WS_ACCEPT + 1];
+    ABX_UNSET char proof[WS_ACCEPT + 1];
     uint64_t since = 0;
 
     if (t->call && !(query_get(c->head.target, "takeover", c->arena, &text) && str_eq(text, STR("1")))) {
@@ -486,7 +486,7 @@ void terminal_post(HttpdCall *c, Str body)
     Daemon     *d = c->ctx;
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *doc = NULL, *command, *cwd;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     err_set(&err, ERR_INPUT, E0000, "not an object");
     bool ok = body.n == 0 || (json_parse(body, &a, &doc, &err) && doc->type == JSON_OBJECT);
@@ -507,7 +507,7 @@ void terminal_post(HttpdCall *c, Str body)
 
 static void terminal__status(HttpdCall *c, const Terminal *t)
 {
-    ABX_UNSET char     text[128];
+    ABX_UNSET char text[128];
     uint64_t end = t->before + (t->began ? t->program.ring.end : 0);
 
     snprintf(text, sizeof text, "{\"session_id\":\"%s\",\"running\":%s,\"output_offset\":%llu}", t->id,

@@ -86,7 +86,7 @@ static void upload__end_metadata(Upload *u)
     Arena       a = arena_make(LIMIT_AGENT_ARENA);
     const Json *doc;
     UploadItem  it = {.place = {.fd = -1}};
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     const char *path;
 
     if (!json_parse(buf_str(&u->metadata), &a, &doc, &err) || doc->type != JSON_OBJECT) {
@@ -159,7 +159,7 @@ static void upload__body(HttpdCall *c, Str piece)
 {
     Upload        *u = c->ctx;
     MultipartEvent ev;
-    ABX_UNSET Err            err;
+    ABX_UNSET Err err;
     Step           step = STEP_MORE;
 
     while (!u->failed && (step = multipart_next(&u->parser, &piece, &ev, &err)) == STEP_DONE)
@@ -171,8 +171,8 @@ static void upload__body(HttpdCall *c, Str piece)
 static void upload__end(HttpdCall *c)
 {
     Upload *u = c->ctx;
-    ABX_UNSET char    text[120];
-    ABX_UNSET Err     err;
+    ABX_UNSET char text[120];
+    ABX_UNSET Err err;
 
     if (u->failed)
         return;
@@ -196,9 +196,9 @@ static void upload__end(HttpdCall *c)
 void upload_begin(HttpdCall *c)
 {
     static const HttpdHandler upload = {.body = upload__body, .end = upload__end, .gone = upload__gone};
-    ABX_UNSET char   boundary[MULTIPART_BOUNDARY];
+    ABX_UNSET char boundary[MULTIPART_BOUNDARY];
     size_t n = 0;
-    ABX_UNSET Err    err;
+    ABX_UNSET Err err;
 
     if (!multipart_boundary(header_get(c->head.headers, "Content-Type"), boundary, &n, &err)) {
         answer_error(c, 400, "INVALID_FILE", "%s", err.text);

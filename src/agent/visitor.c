@@ -81,7 +81,7 @@ static void visitor__exit(Visitor *v, const FrameExit *x)
 static void visitor__hello(Visitor *v)
 {
     struct utsname u;
-    ABX_UNSET char           text[128];
+    ABX_UNSET char text[128];
     Buf            b = buf_make(512);
     FrameHello     h = {.window = LIMIT_CARRY_INPUT, .pid = v->keeper->pid, .uid = (uint32_t)geteuid()};
 
@@ -266,7 +266,7 @@ static void visitor__start(Visitor *v, Str *rest)
     Keeper    *k = v->keeper;
     Arena      a = arena_make(LIMIT_CARRY_START);
     FrameStart s;
-    ABX_UNSET Err        err;
+    ABX_UNSET Err err;
 
     visitor__state(v, VISITOR_ON);
     if (!frame_start(buf_str(&v->start), &a, &s, &err)) {
@@ -452,7 +452,7 @@ static void visitor__bytes(void *ctx, Str in)
 {
     Visitor *v = ctx;
     Frame    f;
-    ABX_UNSET Err      err;
+    ABX_UNSET Err err;
     Step     step;
 
     v->heard = v->keeper->awake;
@@ -501,8 +501,7 @@ static void visitor__output(Visitor *v)
 {
     char heads[LINK_PARTS / 2][FRAME_HEAD];
     Str  parts[LINK_PARTS];
-
-    int    n;
+    int  n;
 
     while ((n = visitor__pieces(v, heads, parts)) > 0)
         link_push(&v->link, parts, n);

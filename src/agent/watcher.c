@@ -288,7 +288,7 @@ static bool watcher__read(Watcher *w, Err *err)
 static bool watcher__run(Watcher *w, Err *err)
 {
     Deadline due = DEADLINE_NONE;
-    ABX_UNSET Err      other;
+    ABX_UNSET Err other;
 
     while (!w->over) {
         struct pollfd fds[3] = {{.fd = w->fd, .events = POLLIN}, {.fd = STDOUT_FILENO}};
@@ -347,7 +347,7 @@ int watcher_main(int argc, char **argv)
 {
     static Watcher w = {0};
     Arena a = arena_make(4 * PATH_MAX);
-    ABX_UNSET Err   err;
+    ABX_UNSET Err err;
 
     w.out = outlet_make();
     w.paths = buf_make(WATCHER_PATHS);

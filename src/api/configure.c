@@ -102,7 +102,7 @@ int abx_config_list(const abx_options *options, int reveal, int (*each)(void *ct
                     abx_error *e)
 {
     Configure x;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     bool      ok = configure__begin(&x, options, &err);
     size_t    n = 0;
 
@@ -195,7 +195,7 @@ int abx_config_get(const abx_options *options, const char *key, int reveal,
 {
     Configure    x;
     ConfigureKey k;
-    ABX_UNSET Err          err;
+    ABX_UNSET Err err;
     bool         ok = configure__begin(&x, options, &err) && configure__key(&x, key, &k, &err);
 
     if (ok) {
@@ -257,7 +257,7 @@ static void configure__silent(void *ctx, const char *line)
 static void configure__hidden(Configure *x, const ConfigureKey *k, const abx_stored *stored)
 {
     SessionNotice silent = {configure__silent, NULL};
-    ABX_UNSET Err           unheard;
+    ABX_UNSET Err unheard;
 
     x->c = session_config(&x->o, &silent, &x->a, &unheard);
     ConfigValue v = x->c ? configure__value(x, k) : (ConfigValue){0};
@@ -319,7 +319,7 @@ int abx_config_set(const abx_options *options, const char *key, const char *valu
                    abx_error *e)
 {
     Configure x;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     bool      ok = configure__begin(&x, options, &err) && configure__set(&x, key, value, exposed, stored, &err);
 
     return configure__end(&x, ok, e, &err);
@@ -345,7 +345,7 @@ static bool configure__unset(Configure *x, const char *key, abx_stored *out, int
 int abx_config_unset(const abx_options *options, const char *key, abx_stored *stored, int *removed, abx_error *e)
 {
     Configure x;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     bool      ok = configure__begin(&x, options, &err) && configure__unset(&x, key, stored, removed, &err);
 
     return configure__end(&x, ok, e, &err);
@@ -356,7 +356,7 @@ int abx_config_files(const abx_options *options, abx_config_paths *out, abx_erro
     abx_options o = options ? *options : (abx_options){0};
     Arena       a = arena_make(1 << 20);
     Str         home = session_home(&o, &a);
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     bool        ok = home.p && home.n + sizeof "/config.toml" <= sizeof out->config;
 
     if (ok) {

@@ -56,7 +56,7 @@ int64_t abx_write_file(abx_sandbox *b, const char *path, int mode, int64_t size,
     Provider  *p = b->session->provider;
     CopyReader r = {reader, ctx};
     int64_t    there;
-    ABX_UNSET Err        err;
+    ABX_UNSET Err err;
 
     return p->kind->file_write(p, str_from(b->id), str_from(path), mode, (Source){copy__read, &r, size < 0 ? -1 : size}, &there,
                                DEADLINE_NONE, &err) ? there : error_give(e, &err);
@@ -66,7 +66,7 @@ int64_t abx_read_file(abx_sandbox *b, const char *path, abx_writer *writer, void
 {
     CopyWriter w = {writer, ctx};
     int64_t    size;
-    ABX_UNSET Err        err;
+    ABX_UNSET Err err;
 
     return copy__get(b, str_from(path), (Sink){copy__write, &w}, &size, &err) ? size : error_give(e, &err);
 }
@@ -267,7 +267,7 @@ int64_t abx_upload(abx_sandbox *b, const char *local, const char *path, abx_erro
 {
     CopyLocal f;
     int64_t   size = -1;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     bool      ok = copy__local_open(local, b, &f, &err);
 
     if (ok && f.folder)
@@ -322,7 +322,7 @@ int64_t abx_download(abx_sandbox *b, const char *path, const char *local, abx_er
 {
     FsTemp  temp;
     int64_t size = -1;
-    ABX_UNSET Err     err;
+    ABX_UNSET Err err;
     bool    ok = fs_temp_open(local, -1, &temp, &err);
 
     if (ok) {
@@ -596,7 +596,7 @@ static bool copy__run(Copy *c, Err *err)
 int abx_copy(const abx_copy_options *options, abx_copied *out, abx_error *e)
 {
     abx_copied none;
-    ABX_UNSET Err        err;
+    ABX_UNSET Err err;
     Copy       c = {.o = options, .out = out ? out : &none, .a = arena_make(ARENA_COMMAND), .verify = options->verify > 0,
                     .total = -1, .total_files = -1};
 

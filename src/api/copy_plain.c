@@ -114,7 +114,7 @@ static bool copy_plain__make(CopyPlain *s, Str path, int mode, bool *made, Err *
 static bool copy_plain__left(CopyPlain *s, Str path, Err *err)
 {
     Arena     a = s->c->a;
-    ABX_UNSET char      mode[16];
+    ABX_UNSET char mode[16];
     ABX_UNSET abx_error e;
 
     if (s->modes[s->depth] < 0)

@@ -127,7 +127,7 @@ static void copy_stream__pass(CopyStream *s)
 
 static bool copy_stream__lie(Err *err, Str path, const char *what)
 {
-    ABX_UNSET char  room[4096 + 64];
+    ABX_UNSET char room[4096 + 64];
     Arena a = {.p = room, .size = sizeof room};
 
     return err_set(err, ERR_INPUT, E8020, "the sandbox is not to be trusted with this copy: %s%s%.*s", what, path.n ? ": " : "",

@@ -269,7 +269,7 @@ static bool details__find(abx_host *h, const char *id, abx_details *out, Err *er
 const abx_details *abx_provider_details(abx_host *h, const char *id, abx_error *e)
 {
     abx_details found;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!details__find(h, id, &found, &err)) {
         error_give(e, &err);

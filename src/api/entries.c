@@ -24,7 +24,7 @@ const abx_file_info *abx_stat(abx_sandbox *b, const char *path, abx_error *e)
     Provider *p = b->session->provider;
     Arena    *a = session_result(b);
     ABX_UNSET FileInfo f;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     if (!session_can(p, p->kind->file_stat != NULL, "files.stat", &err) ||
         !p->kind->file_stat(p, str_from(b->id), str_from(path), a, &f, DEADLINE_NONE, &err)) {
@@ -49,7 +49,7 @@ int abx_list_files(abx_sandbox *b, const char *path, int (*each)(void *ctx, cons
     Provider *p = b->session->provider;
     Arena     a = arena_make(ARENA_COMMAND);
     FileList  list = {0};
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     bool      ok = session_can(p, p->kind->file_list != NULL, "files.list", &err) &&
               p->kind->file_list(p, str_from(b->id), str_from(path), &a, &list, DEADLINE_NONE, &err);
 
@@ -71,7 +71,7 @@ int abx_list_files(abx_sandbox *b, const char *path, int (*each)(void *ctx, cons
 int abx_make_folder(abx_sandbox *b, const char *path, abx_error *e)
 {
     Provider *p = b->session->provider;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     bool      ok = session_can(p, p->kind->folder_make != NULL, "files.write", &err) &&
               p->kind->folder_make(p, str_from(b->id), str_from(path), DEADLINE_NONE, &err);
 
@@ -81,7 +81,7 @@ int abx_make_folder(abx_sandbox *b, const char *path, abx_error *e)
 int abx_move(abx_sandbox *b, const char *from, const char *to, abx_error *e)
 {
     Provider *p = b->session->provider;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     bool      ok = session_can(p, p->kind->file_move != NULL, "files.move", &err) &&
               p->kind->file_move(p, str_from(b->id), str_from(from), str_from(to), DEADLINE_NONE, &err);
 
@@ -91,7 +91,7 @@ int abx_move(abx_sandbox *b, const char *from, const char *to, abx_error *e)
 int abx_remove(abx_sandbox *b, const char *path, abx_error *e)
 {
     Provider *p = b->session->provider;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     bool      ok = session_can(p, p->kind->file_remove != NULL, "files.remove", &err) &&
               p->kind->file_remove(p, str_from(b->id), str_from(path), DEADLINE_NONE, &err);
 

@@ -121,7 +121,7 @@ static void errand__kill(Errand *e)
 {
     Provider *p = e->box->session->provider;
     Deadline  d = clock_after(LIMIT_CLEANUP_MS);
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     Str       bytes;
     Step      step;
 

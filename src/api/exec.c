@@ -54,7 +54,7 @@ static bool exec__plain(abx_sandbox *b, const ExecRequest *rq, const char *why, 
 static bool exec__begin(abx_sandbox *b, const ExecRequest *rq, ExecCall **call, Err *err)
 {
     Provider *p = b->session->provider;
-    ABX_UNSET Err       why;
+    ABX_UNSET Err why;
 
     if (!p->kind->carrier || !p->host.agent_path.n)
         return exec__plain(b, rq, p->kind->carrier ? b->session->no_agent : "", call, err);
@@ -96,7 +96,7 @@ abx_exec *abx_exec_start(abx_sandbox *b, const abx_exec_options *o, abx_error *e
     Arena       a = arena_make(ARENA_COMMAND);
     ExecRequest rq;
     ExecCall   *call = NULL;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     bool        ok = exec__request(o, &a, &rq, &err) && exec__begin(b, &rq, &call, &err);
 
     arena_free(&a);
@@ -116,7 +116,7 @@ static const abx_event_kind exec__kinds[] = {
 int abx_exec_next(abx_exec *x, int wait, abx_event *event, abx_error *e)
 {
     ExecEvent ev;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     Step      step;
 
     if (x->over) {
@@ -186,7 +186,7 @@ ptrdiff_t abx_exec_write(abx_exec *x, const void *p, size_t size, abx_error *e)
 {
     const ExecOps *ops = x->call->ops;
     size_t n = 0;
-    ABX_UNSET Err    err;
+    ABX_UNSET Err err;
 
     if (!exec__can(ops->write != NULL, "feed its standard input", &err) || !ops->write(x->call, (Str){p, size}, &n, &err))
         return error_give(e, &err);

@@ -265,7 +265,7 @@ static void forward__take(void *ctx, int fd)
     FrameStart   start = {.kind = FRAME_FORWARD, .port = (uint16_t)port->remote};
     uint16_t     channel = f->talk ? forward__channel(f) : 0;
     int          on = 1;
-    ABX_UNSET Err          err;
+    ABX_UNSET Err err;
 
     if (!channel || !talk_start(f->talk, channel, &start, &err)) {
         close(fd);
@@ -335,7 +335,7 @@ static void forward__cut(abx_forward *f)
 static bool forward__connect(abx_forward *f, Err *err)
 {
     Provider   *p = f->box->session->provider;
-    ABX_UNSET Err         why;
+    ABX_UNSET Err why;
     CarryResult r = talk_open(p, str_from(f->box->id), NULL, true, &f->talk, clock_after(LIMIT_CARRY_MS), &why);
 
     if (r == CARRY_DONE) {
@@ -351,7 +351,7 @@ static bool forward__connect(abx_forward *f, Err *err)
 static bool forward__lost(abx_forward *f, const Err *why, Err *err)
 {
     bool  may = why->kind == ERR_CLOSED || why->kind == ERR_UNSENT || why->kind == ERR_TIMEOUT;
-    ABX_UNSET char  line[FORWARD_TEXT];
+    ABX_UNSET char line[FORWARD_TEXT];
 
     if (f->talk)
         forward__cut(f);
@@ -382,7 +382,7 @@ static bool forward__again(abx_forward *f, Err *err)
 static bool forward__talk(abx_forward *f, Err *err)
 {
     TalkEvent ev;
-    ABX_UNSET Err       why;
+    ABX_UNSET Err why;
     Step      step;
 
     while ((step = talk_next(f->talk, &ev, &why)) == STEP_DONE)
@@ -466,7 +466,7 @@ abx_forward *abx_forward_open(abx_sandbox *b, const abx_forward_options *o, abx_
     const Provider *p = b->session->provider;
     LoopWatch       other = {.fd = -1, .deadline = DEADLINE_NONE, .wake = forward__wake_other, .owner = f};
     const char     *why = b->session->no_agent;
-    ABX_UNSET Err             err;
+    ABX_UNSET Err err;
     bool            ok = true;
 
     f->box = b;
@@ -495,7 +495,7 @@ int abx_forward_local(const abx_forward *f, size_t i)
 
 int abx_forward_step(abx_forward *f, int wait, abx_error *e)
 {
-    ABX_UNSET Err  err;
+    ABX_UNSET Err err;
     bool ok = f->talk ? forward__talk(f, &err) : forward__again(f, &err);
 
     if (ok && f->talk)

@@ -69,7 +69,7 @@ bool hash_file(const abx_sandbox *b, Str path, bool agent, unsigned char sha256[
     Provider *p = b->session->provider;
     Sha256    hash = sha256_make();
     int64_t   size;
-    ABX_UNSET Err       why;
+    ABX_UNSET Err why;
 
     CarryResult r = agent ? hash__by_agent(b, path, sha256, &why) : CARRY_CANNOT;
     if (r == CARRY_FAILED)
@@ -95,7 +95,7 @@ bool hash_compare(const abx_sandbox *b, Str path, const unsigned char sha256[sta
 int abx_hash_file(abx_sandbox *b, const char *path, char hex[65], abx_error *e)
 {
     unsigned char sha256[SHA256_SIZE];
-    ABX_UNSET Err           err;
+    ABX_UNSET Err err;
 
     if (!hash_file(b, str_from(path), true, sha256, &err))
         return error_give(e, &err);

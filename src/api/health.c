@@ -35,7 +35,7 @@ const abx_report *abx_doctor(abx_host *h, const char *id, int handshake, abx_err
     Store        store;
     Str          which;
     DoctorReport r;
-    ABX_UNSET Err          err;
+    ABX_UNSET Err err;
 
     if (!plugins_store(h, &store, &err) || !plugins_id(h, id, &which, &err) ||
         !health_doctor(h, &store, which, handshake != 0, a, &r, &err)) {
@@ -70,7 +70,7 @@ static bool health__verify(abx_host *h, Str id, abx_verified *out, Err *err)
     Store        s;
     Receipt      r;
     StoreVerdict v = {0};
-    ABX_UNSET Err          why;
+    ABX_UNSET Err why;
 
     if (!plugins_installed(h, id, &s, &r))
         return err_set(err, ERR_NOT_FOUND, E8001, "provider \"%.*s\" is not installed", STR_ARG(id));
@@ -97,7 +97,7 @@ static bool health__verify(abx_host *h, Str id, abx_verified *out, Err *err)
 const abx_verified *abx_verify(abx_host *h, const char *id, abx_error *e)
 {
     abx_verified found;
-    ABX_UNSET Err          err;
+    ABX_UNSET Err err;
 
     if (!health__verify(h, str_from(id), &found, &err)) {
         error_give(e, &err);

@@ -79,7 +79,7 @@ const abx_installed *abx_install(abx_host *h, const abx_install_options *o, abx_
 {
     InstallingWork w;
     Installed   in = {0};
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     bool        ok = installing__work(h, o->consent, o->consent_ctx, !o->no_verify, &w, &err);
 
     if (ok) {
@@ -102,7 +102,7 @@ const abx_installed *abx_rollback(abx_host *h, const char *id, int no_verify, ab
 {
     InstallingWork w;
     Installed   in = {0};
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (installing__work(h, NULL, NULL, !no_verify, &w, &err) &&
         install_rollback(&w.store, str_from(id), &w.host, &h->result, &in, &err))
@@ -139,7 +139,7 @@ static abx_updated installing__updated(const Updated *u, Arena *a)
 const abx_updated *abx_update(abx_host *h, const char *id, const abx_update_options *o, size_t *n, abx_error *e)
 {
     InstallingWork w;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     Str         one = str_from(id);
     const Str  *ids = &one;
     size_t      count = 1;
@@ -194,7 +194,7 @@ static bool installing__remove(abx_host *h, Str id, bool purge, bool *was_defaul
 const abx_uninstalled *abx_uninstall(abx_host *h, const char *id, int purge, abx_error *e)
 {
     bool was_default = false;
-    ABX_UNSET Err  err;
+    ABX_UNSET Err err;
 
     if (!installing__remove(h, str_from(id), purge != 0, &was_default, &err)) {
         error_give(e, &err);

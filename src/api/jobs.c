@@ -62,7 +62,7 @@ static const char *jobs__text(const Json *row, const char *key, Arena *a)
 static const char *jobs__time(const Json *row, const char *key, Arena *a)
 {
     int64_t s = json_int(json_get(row, key), 0);
-    ABX_UNSET char    text[TIME_SIZE];
+    ABX_UNSET char text[TIME_SIZE];
 
     return s > 0 && s < INT64_MAX / 1000 && time_text(s * 1000, false, text) ? arena_cstr(a, str_from(text)) : NULL;
 }
@@ -81,7 +81,7 @@ static bool jobs__read(const Json *row, Arena *a, abx_job *j)
     bool    ended = str_eq(state, STR("ended")), running = str_eq(state, STR("running"));
     int64_t pid = json_int(json_get(row, "pid"), 0), code = json_int(json_get(row, "exit_code"), -1),
             signal = json_int(json_get(row, "signal"), 0);
-    ABX_UNSET Err     none;
+    ABX_UNSET Err none;
 
     *j = (abx_job){
         .id = jobs__text(row, "id", a), .state = running ? "running" : ended ? "ended" : "lost",
@@ -123,7 +123,7 @@ int abx_jobs(abx_sandbox *b, int (*each)(void *ctx, const abx_job *j), void *ctx
     Arena a = arena_make(ARENA_COMMAND);
     Buf   text = buf_make(LIMIT_TALK_JOBS);
     int   code = 0;
-    ABX_UNSET Err   err;
+    ABX_UNSET Err err;
     bool  ok = jobs__ask(b, &(FrameStart){.kind = FRAME_JOBS}, &text, &code, &err);
 
     if (ok && text.over)
@@ -143,7 +143,7 @@ abx_exec *abx_job_attach(abx_sandbox *b, const char *id, const abx_attach_option
     Provider     *p = b->session->provider;
     CarriedAttach at = {str_from(id), o->offset, o->take != 0, o->watch != 0, o->cols, o->rows};
     ExecCall     *call;
-    ABX_UNSET Err           err;
+    ABX_UNSET Err err;
 
     if (jobs__name(str_from(id), &err) && jobs__can(b, &err) &&
         jobs__carried(carried_attach(p, str_from(b->id), &at, &call, clock_after(LIMIT_CARRY_MS), &err), &err))
@@ -157,7 +157,7 @@ static int jobs__control(abx_sandbox *b, const char *id, const Str *words, size_
     Buf        none = {0};
     FrameStart s = {.kind = FRAME_CONTROL, .argv = {words, n}, .job = str_from(id)};
     int        code;
-    ABX_UNSET Err        err;
+    ABX_UNSET Err err;
 
     return jobs__name(str_from(id), &err) && jobs__ask(b, &s, &none, &code, &err) ? 0 : error_give(e, &err);
 }
@@ -165,7 +165,7 @@ static int jobs__control(abx_sandbox *b, const char *id, const Str *words, size_
 int abx_job_signal(abx_sandbox *b, const char *id, int number, abx_error *e)
 {
     ABX_UNSET char text[12];
-    ABX_UNSET Err  err;
+    ABX_UNSET Err err;
 
     if (number < 1 || number > 64) {
         err_set(&err, ERR_USAGE, E8002, "%d is no signal: 1 to 64 are", number);
@@ -224,8 +224,8 @@ static bool jobs__remove(abx_sandbox *b, int *removed, Err *err)
 static int jobs__end(void *ctx, const abx_job *j)
 {
     abx_sandbox *b = ctx;
-    ABX_UNSET abx_error    e;
-    ABX_UNSET Err          err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (strcmp(j->state, "running") == 0)
         abx_job_signal(b, j->id, 9, &e);
@@ -238,7 +238,7 @@ static int jobs__end(void *ctx, const abx_job *j)
 int abx_remove_agent(abx_sandbox *b, int force, int *removed, abx_error *e)
 {
     int  n = 0;
-    ABX_UNSET Err  err;
+    ABX_UNSET Err err;
     bool ok = jobs__remove(b, &n, &err);
 
     /* Asking for jobs carries the agent there: only where there are some. */

@@ -21,7 +21,7 @@ abx_host *abx_host_open(const abx_options *options, abx_error *e)
 {
     abx_host   *h = mem_new(sizeof *h);
     const Pair *checked;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     h->own = arena_make(ARENA_COMMAND);
     h->result = arena_make(ARENA_COMMAND);

@@ -58,7 +58,7 @@ static abx_provider providers__plugin(const Plugin *p, Arena *a)
 static abx_provider providers__unusable(const Store *s, Str id, const Err *err, Arena *a)
 {
     Receipt r;
-    ABX_UNSET char    code[6];
+    ABX_UNSET char code[6];
     bool    known = store_receipt(s, id, a, &r);
     Str     hint = str_from(err->hint[0] ? err->hint : code_hint(err->code));
 
@@ -80,7 +80,7 @@ static void providers__each(const Store *store, const Str *ids, size_t n, Str ch
         Arena       a = arena_make(ARENA_COMMAND);
         Store       own = store ? store_make(store->home, &a) : (Store){0};
         RegistryRow row;
-        ABX_UNSET Err         err;
+        ABX_UNSET Err err;
         bool        ok = registry_find(store ? &own : NULL, ids[i], &a, &row, &err);
         abx_provider p = !ok ? providers__unusable(&own, ids[i], &err, &a) :
                          row.plugin ? providers__plugin(row.plugin, &a) : providers__compiled(&row, &a);
@@ -100,7 +100,7 @@ int abx_providers(const abx_options *options, int (*each)(void *ctx, const abx_p
     const Store  *store = session_store(options, &a);
     const Str    *ids;
     size_t        n;
-    ABX_UNSET Err           err;
+    ABX_UNSET Err err;
     Config       *c = session_config(options, &notice, &a, &err);
     bool          ok = c && registry_ids(store, &a, &ids, &n, &err);
 
@@ -117,7 +117,7 @@ int abx_default_provider(const abx_options *options, char id[64], char source[16
 
     SessionNotice notice = {options->notice, options->notice_ctx};
     Arena         a = arena_make(ARENA_COMMAND);
-    ABX_UNSET Err           err;
+    ABX_UNSET Err err;
     Config       *c = session_config(options, &notice, &a, &err);
     bool          ok = c != NULL;
 

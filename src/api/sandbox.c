@@ -131,7 +131,7 @@ abx_sandbox *abx_create(abx_session *s, const abx_create_options *o, abx_error *
     CreateRequest rq;
     ABX_UNSET SandboxInfo info;
     abx_sandbox  *b = NULL;
-    ABX_UNSET Err           err;
+    ABX_UNSET Err err;
 
     if (!sandbox__request(s, o ? o : &none, &a, &rq, &err) ||
         !p->kind->create(p, &rq, &a, &info, clock_after(LIMIT_CREATE_MS), &err)) {
@@ -150,7 +150,7 @@ const abx_info *abx_get_info(abx_sandbox *b, abx_error *e)
 {
     Provider   *p = b->session->provider;
     ABX_UNSET SandboxInfo info;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     Arena      *a = session_result(b);
     bool        ok = p->kind->get(p, str_from(b->id), a, &info, DEADLINE_NONE, &err);
 
@@ -161,7 +161,7 @@ const abx_info *abx_pause(abx_sandbox *b, abx_error *e)
 {
     Provider   *p = b->session->provider;
     ABX_UNSET SandboxInfo info;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     Arena      *a = session_result(b);
     bool        ok = p->kind->pause(p, str_from(b->id), a, &info, clock_after(LIMIT_SWITCH_MS), &err);
 
@@ -172,7 +172,7 @@ const abx_info *abx_resume(abx_sandbox *b, abx_error *e)
 {
     Provider   *p = b->session->provider;
     ABX_UNSET SandboxInfo info;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     Arena      *a = session_result(b);
     bool        ok = p->kind->resume(p, str_from(b->id), a, &info, clock_after(LIMIT_SWITCH_MS), &err);
 
@@ -183,7 +183,7 @@ const abx_info *abx_set_timeout(abx_sandbox *b, int64_t seconds, abx_error *e)
 {
     Provider   *p = b->session->provider;
     ABX_UNSET SandboxInfo info;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     Arena      *a = session_result(b);
     bool        ok;
 
@@ -198,7 +198,7 @@ int abx_kill(abx_sandbox *b, int *killed, abx_error *e)
 {
     Provider *p = b->session->provider;
     bool      did = false;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     if (!b->gone && !p->kind->kill(p, str_from(b->id), &did, DEADLINE_NONE, &err))
         return error_give(e, &err);
@@ -212,7 +212,7 @@ const abx_url *abx_port_url(abx_sandbox *b, int port, abx_error *e)
 {
     Provider *p = b->session->provider;
     PortUrl   at;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     Arena    *a = session_result(b);
     bool      ok = port >= 1 && port <= 65535;
 
@@ -239,7 +239,7 @@ int abx_list(abx_session *s, const abx_list_options *o, int (*each)(void *ctx, c
     Arena       a = arena_make(ARENA_COMMAND), one = arena_make(ARENA_COMMAND);
     const Pair *metadata;
     ListPage    page = {.more = true};
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
     int64_t     left;
     bool        ok, stop = false;
 

@@ -14,7 +14,7 @@
 void session_notice(void *ctx, Str line)
 {
     const SessionNotice *n = ctx;
-    ABX_UNSET char                 text[ERR_TEXT_SIZE];
+    ABX_UNSET char text[ERR_TEXT_SIZE];
 
     snprintf(text, sizeof text, "%.*s", STR_ARG(line));
     if (n->say)
@@ -179,7 +179,7 @@ abx_session *abx_open(const abx_options *options, abx_error *e)
 {
     static const abx_options none = {0};
     abx_session *s = mem_new(sizeof *s);
-    ABX_UNSET Err          err;
+    ABX_UNSET Err err;
 
     if (!options)
         options = &none;
@@ -217,7 +217,7 @@ void abx_ignore_cancel(abx_session *s)
 int abx_require(const abx_session *s, const char *feature, abx_error *e)
 {
     const ProviderKind *kind = s->provider->kind;
-    ABX_UNSET Err                 err;
+    ABX_UNSET Err err;
 
     for (size_t i = 0; i < kind->feature_count; i++)
         if (strcmp(kind->features[i], feature) == 0)

@@ -19,7 +19,7 @@ struct abx_watch {
 abx_watch *abx_watch_start(abx_sandbox *b, const char *path, int deep, abx_error *e)
 {
     abx_watch *w = mem_new(sizeof *w);
-    ABX_UNSET Err        err;
+    ABX_UNSET Err err;
 
     *w = (abx_watch){.lines = item_reader(), .path = arena_make(WATCH_SCRATCH)};
     if (errand_start(b, FRAME_WATCH, (Str[]){deep ? STR("-d") : STR("-"), str_from(path)}, 2, (Str){0}, false, &w->run, &err) ==
@@ -79,7 +79,7 @@ static Step watch__next(abx_watch *w, abx_watch_event *ev, Err *err)
 int abx_watch_next(abx_watch *w, int wait, abx_watch_event *ev, abx_error *e)
 {
     Errand *one = &w->run;
-    ABX_UNSET Err     err;
+    ABX_UNSET Err err;
     Step    step;
 
     while ((step = watch__next(w, ev, &err)) == STEP_MORE && wait)

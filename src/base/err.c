@@ -29,7 +29,7 @@ bool err_set(Err *err, ErrKind kind, Code code, const char *fmt, ...)
 
 bool err_sys(Err *err, int sys, Code code, const char *fmt, ...)
 {
-    ABX_UNSET char    what[ERR_TEXT_SIZE];
+    ABX_UNSET char what[ERR_TEXT_SIZE];
     va_list ap;
 
     va_start(ap, fmt);

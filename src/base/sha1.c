@@ -117,7 +117,7 @@ void sha1_add(Sha1 *s, Str bytes)
 void sha1_end(Sha1 *s, unsigned char out[static SHA1_SIZE])
 {
     uint64_t bits = s->n * 8;
-    ABX_UNSET char     length[8];
+    ABX_UNSET char length[8];
 
     for (int i = 0; i < 8; i++)
         length[i] = (char)(bits >> (56 - 8 * i));

@@ -145,7 +145,7 @@ void sha256_add(Sha256 *s, Str bytes)
 void sha256_end(Sha256 *s, unsigned char out[static SHA256_SIZE])
 {
     uint64_t bits = s->n * 8;
-    ABX_UNSET char     length[8];
+    ABX_UNSET char length[8];
 
     for (int i = 0; i < 8; i++)
         length[i] = (char)(bits >> (56 - 8 * i));

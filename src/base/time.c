@@ -104,7 +104,7 @@ static const char time__months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 void time_http(int64_t unix_ms, char out[static TIME_HTTP_SIZE])
 {
     static const char days[] = "SunMonTueWedThuFriSat";
-    ABX_UNSET char      text[TIME_SIZE];
+    ABX_UNSET char text[TIME_SIZE];
     struct tm t;
     time_t    seconds = unix_ms / 1000;
 

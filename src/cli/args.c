@@ -412,7 +412,7 @@ bool args_parse(int argc, char **argv, const ArgTable *table, Arena *a, Args *ou
     *out = (Args){.table = table,
                   .given = arena_array(a, most + 1, sizeof *out->given),
                   .words = arena_array(a, (size_t)argc + 1, sizeof *out->words)};
-    ABX_UNSET Err        wrong;
+    ABX_UNSET Err wrong;
     ArgsReader again = {.table = table, .out = out, .a = a, .err = err, .next = argv + (argc > 0)}, r = again;
 
     r.err = &wrong;

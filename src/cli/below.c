@@ -23,7 +23,7 @@ static void below__push(Buf *b, Str path)
 static void below__refuse(Below *b, const char *what)
 {
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     err_set(&err, ERR_LIMIT, E4000, "%s: %s below %.*s", b->root, what, STR_ARG(buf_str(&b->at)));
     output_own(&e, &err);
@@ -58,7 +58,7 @@ static void below__turn(Below *b)
 
 static void below__next(Below *b)
 {
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     Arena       a = *b->run->a;
     const char *slash = str_ends(str_from(b->root), STR("/")) ? "" : "/";
 

@@ -74,8 +74,8 @@ int cmd_config_list(Run *r)
     CmdConfig   c = cmd_config__begin(r, 2);
     bool        reveal = args_flag(r->args, "show-secrets");
     abx_options o;
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (!run_options(r, &o, &err))
         return run_fail_own(r, &err);
@@ -121,8 +121,8 @@ int cmd_config_get(Run *r)
     CmdConfig   c = cmd_config__begin(r, 1);
     bool        reveal = args_flag(r->args, "show-secrets");
     abx_options o;
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (!run_options(r, &o, &err))
         return run_fail_own(r, &err);
@@ -163,8 +163,8 @@ int cmd_config_set(Run *r)
     bool        exposed;
     abx_stored  stored;
     abx_options o;
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (!run_options(r, &o, &err) ||
         !values_given("config set", r->args->words[1], r->out.cancel_fd, r->a, &value, &exposed, &err))
@@ -180,8 +180,8 @@ int cmd_config_unset(Run *r)
     int         removed;
     abx_stored  stored;
     abx_options o;
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (!run_options(r, &o, &err))
         return run_fail_own(r, &err);
@@ -228,8 +228,8 @@ int cmd_config_explain(Run *r)
 {
     CmdConfig   c = cmd_config__begin(r, 4);
     abx_options o;
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (!run_options(r, &o, &err))
         return run_fail_own(r, &err);
@@ -252,8 +252,8 @@ int cmd_config_path(Run *r)
     CmdConfig        c = cmd_config__begin(r, 1);
     abx_config_paths p;
     abx_options      o;
-    ABX_UNSET abx_error        e;
-    ABX_UNSET Err              err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (!run_options(r, &o, &err))
         return run_fail_own(r, &err);

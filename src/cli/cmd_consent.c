@@ -222,7 +222,7 @@ static void cmd_consent__change(CmdConsent *c, Str what, const Json *was, const 
 static void cmd_consent__changes(CmdConsent *c, const abx_plan *p)
 {
     const Json *was, *is;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!p->old_receipt)
         return;
@@ -254,7 +254,7 @@ static void cmd_consent__show(CmdConsent *c, const abx_plan *p)
 static bool cmd_consent__answer(const Run *r, Str *out)
 {
     char *line = arena_alloc(r->a, CMD_CONSENT_ANSWER);
-    ABX_UNSET Err   err;
+    ABX_UNSET Err err;
 
     while (poll_one(STDIN_FILENO, POLLIN, r->out.cancel_fd, DEADLINE_NONE, &err)) {
         ssize_t n = read(STDIN_FILENO, line, CMD_CONSENT_ANSWER);

@@ -212,8 +212,8 @@ static bool cmd_copy__options(CmdCopy *c, Err *err)
 static int cmd_copy__run(CmdCopy *c)
 {
     ABX_UNSET abx_copied done;
-    ABX_UNSET abx_error  e;
-    ABX_UNSET Err        err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
     int status;
 
     done.failed = done.tree = 0;

@@ -59,7 +59,7 @@ static void cmd_doctor__lines(Buf *to, const abx_report *d, Arena *a)
 int cmd_doctor_check(Run *r)
 {
     const Args *args = r->args;
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     abx_host   *h = run_host(r, &e);
     const abx_report *d =
         h ? abx_doctor(h, args->word_count ? args->words[0] : NULL, !args_flag(args, "no-handshake"), &e) : NULL;
@@ -134,7 +134,7 @@ static int cmd_doctor__id(void *ctx, const abx_provider *p)
 static bool cmd_doctor__ids(Run *r, CmdDoctorIds *ids, abx_error *e)
 {
     abx_options o;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     *ids = (CmdDoctorIds){r->a, arena_array(r->a, CMD_DOCTOR_IDS, sizeof *ids->v), 0};
     if (r->args->word_count) {
@@ -150,7 +150,7 @@ static bool cmd_doctor__ids(Run *r, CmdDoctorIds *ids, abx_error *e)
 int cmd_doctor_verify(Run *r)
 {
     bool         all = r->args->word_count == 0, ok = true;
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     CmdDoctorIds ids;
     abx_host    *h = run_host(r, &e);
 

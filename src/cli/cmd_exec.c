@@ -63,7 +63,7 @@ static int cmd_exec__follow(Run *r, abx_sandbox *box, abx_exec_options *o, Shape
 {
     Input    *in = mem_new(sizeof *in);
     abx_exec *x = NULL;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     int       status;
 
     /* A setting that is read from standard input has it. */
@@ -169,7 +169,7 @@ int cmd_exec_run(Run *r)
     abx_exec_options o;
     Console   c;
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     if (!cmd_exec_options(r, 1, &o, &err) || !cmd_exec_named(&o, &err))
         return run_fail_own(r, &err);
@@ -193,7 +193,7 @@ int cmd_exec_stream(Run *r)
     const char *line = args_value(r->args, "command");
     abx_exec_options o;
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     if (!cmd_exec_options(r, 1, &o, &err))
         return run_fail_own(r, &err);

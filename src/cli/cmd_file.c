@@ -13,8 +13,8 @@ int cmd_file_cat(Run *r)
 {
     Pipe         pipe = {.out = &r->out};
     abx_sandbox *box = NULL;
-    ABX_UNSET abx_error    e;
-    ABX_UNSET Err          err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
     int          status = 0;
 
     if (r->out.json) {
@@ -51,8 +51,8 @@ int cmd_file_write(Run *r)
     const char *path = r->args->words[1], *digits = args_value(r->args, "mode");
     int         mode = digits ? cmd_file__octal(digits) : -1;
     Pipe        pipe = {.out = &r->out};
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (digits && mode < 0) {
         err_set(&err, ERR_USAGE, E8002, "--mode: '%s' is no octal number of up to four digits", digits);
@@ -225,7 +225,7 @@ int cmd_file_rm(Run *r)
 /* A folder, or a link, which may lead to one, is moved into. */
 static bool cmd_file__enter(const CmdFile *f, const char *to, abx_error *e)
 {
-    ABX_UNSET abx_error  no;
+    ABX_UNSET abx_error no;
     const abx_file_info *i = e->kind == ABX_FAILED && !e->retryable ? abx_stat(f->box, to, &no) : NULL;
 
     return i && (i->type == ABX_FOLDER || i->type == ABX_LINK);
@@ -235,7 +235,7 @@ int cmd_file_mv(Run *r)
 {
     const char *from = r->args->words[1], *to = r->args->words[2], *end = str_ends(str_from(to), STR("/")) ? "" : "/";
     Str         last = cmd_file__last(from);
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     CmdFile     f;
     bool        into = !*end, ok = false;
 

@@ -107,8 +107,8 @@ int cmd_forward_run(Run *r)
     abx_forward_port *ports = arena_array(r->a, n, sizeof *ports);
     abx_sandbox      *box = NULL;
     abx_forward      *f = NULL;
-    ABX_UNSET abx_error         e;
-    ABX_UNSET Err               err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
     int               status;
 
     for (size_t i = 0; i < n; i++)

@@ -21,7 +21,7 @@ static int cmd_install__done(Run *r, const abx_installed *i, const char *verb)
 int cmd_install_add(Run *r)
 {
     const Args *args = r->args;
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     abx_host   *h = run_host(r, &e);
     const abx_installed *done = NULL;
 
@@ -40,7 +40,7 @@ int cmd_install_add(Run *r)
 
 int cmd_install_rollback(Run *r)
 {
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     abx_host   *h = run_host(r, &e);
     const abx_installed *done = NULL;
 
@@ -99,7 +99,7 @@ static int cmd_install__print_updates(Run *r, const abx_updated *all, size_t n)
 int cmd_install_update(Run *r)
 {
     const Args *args = r->args;
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     abx_host   *h = run_host(r, &e);
     const abx_updated *all = NULL;
     size_t      n = 0;

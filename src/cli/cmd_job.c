@@ -83,7 +83,7 @@ int cmd_job_list(Run *r)
     static const char *const heads[] = {"JOB", "STATE", "STARTED", "ENDED", "COMMAND"};
     CmdJobList l = {.run = r, .text = buf_make(LIMIT_DOCUMENT),
                     .table = document_table(r->a, COUNT_OF(heads), r->out.out_terminal)};
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
     int          status;
 
@@ -136,7 +136,7 @@ static int cmd_job__attach(Run *r, abx_sandbox *box, Shape *s, const FollowJob *
 static int cmd_job__look(Run *r, Shape s, FollowJob job, bool follow)
 {
     CmdJobSeek   seek = {.id = r->args->words[1]};
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
     bool         ok = box && (follow || abx_jobs(box, cmd_job__seek, &seek, &e) == 0);
 
@@ -185,7 +185,7 @@ static bool cmd_job__signal(const char *text, int64_t *number, Err *err)
  * it is forgotten. */
 static int cmd_job__each_named(Run *r, int number)
 {
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
     bool         list = r->args->word_count > 2;
     Buf          text = buf_make(LIMIT_DOCUMENT);
@@ -224,7 +224,7 @@ int cmd_job_kill(Run *r)
 {
     const char *signal = args_value(r->args, "signal");
     int64_t     number;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!cmd_job__signal(signal ? signal : "TERM", &number, &err))
         return run_fail_own(r, &err);
@@ -240,7 +240,7 @@ int cmd_job_forget(Run *r)
 
 int cmd_job_remove_agent(Run *r)
 {
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
     int          removed = 0, status;
 

@@ -171,7 +171,7 @@ static bool cmd_look__list(CmdLook *l, const char *path, int64_t deepest, bool a
 int cmd_look_ls(Run *r)
 {
     const Args *args = r->args;
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     CmdLook     l;
 
     if (!cmd_look__begin(&l, r, &e))
@@ -189,7 +189,7 @@ int cmd_look_ls(Run *r)
 
 static bool cmd_look__find(CmdLook *l, const char *path, int64_t deepest)
 {
-    ABX_UNSET abx_error            e;
+    ABX_UNSET abx_error e;
     const abx_file_info *f = abx_stat(l->box, path, &e);
 
     if (!f)
@@ -205,9 +205,9 @@ int cmd_look_find(Run *r)
     const Args *args = r->args;
     const char *depth = args_value(args, "max-depth"), *type = args_value(args, "type");
     int64_t     deepest = LIMIT_SYNC_DEPTH;
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     CmdLook     l;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (depth && !values_number("--max-depth", depth, 0, LIMIT_SYNC_DEPTH - 1, &deepest, &err))
         return run_fail_own(r, &err);
@@ -251,7 +251,7 @@ int cmd_look_stat(Run *r)
 {
     const Args *args = r->args;
     bool        list = args->word_count > 2;
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     CmdLook     l;
 
     if (!cmd_look__begin(&l, r, &e))

@@ -29,8 +29,8 @@ int cmd_plugin_export(Run *r)
 {
     const char *id = r->args->words[0], *dir = r->args->words[1];
     char        version[32] = "";
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (!run_can_print(&e))
         return run_fail(r, &e);
@@ -89,8 +89,8 @@ int cmd_plugin_test(Run *r)
     const char    *id = r->args->words[0];
     KitCount       n;
     abx_options    o;
-    ABX_UNSET abx_error      e;
-    ABX_UNSET Err            err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (!run_options(r, &o, &err))
         return run_fail_own(r, &err);

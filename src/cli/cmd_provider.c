@@ -95,8 +95,8 @@ int cmd_provider_list(Run *r)
 {
     CmdProviderList l = {.run = r};
     abx_options o;
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (!run_options(r, &o, &err))
         return run_fail_own(r, &err);
@@ -165,7 +165,7 @@ static void cmd_provider__details(JsonOut *w, const abx_details *d, const Arena 
 /* The text form is the document, too. */
 int cmd_provider_info(Run *r)
 {
-    ABX_UNSET abx_error          e;
+    ABX_UNSET abx_error e;
     abx_host          *h = run_host(r, &e);
     const abx_details *d = h ? abx_provider_details(h, r->args->words[0], &e) : NULL;
 
@@ -203,8 +203,8 @@ static int cmd_provider__set_default(Run *r, const char *id)
 {
     char        now[64], source[16];
     abx_options o;
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
     abx_host   *h = run_host(r, &e);
 
     if (!h || abx_set_default_provider(h, id, &e) != 0)
@@ -223,8 +223,8 @@ int cmd_provider_default(Run *r)
 {
     char        id[64], source[16];
     abx_options o;
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
 
     if (r->args->word_count)
         return cmd_provider__set_default(r, r->args->words[0]);

@@ -39,7 +39,7 @@ static bool cmd_run__create(const Run *r, int64_t timeout_ms, abx_create_options
 static int cmd_run__remove(Run *r, abx_sandbox *box, int status)
 {
     const char *id = abx_sandbox_id(box);
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
 
     if (args_flag(r->args, "keep")) {
         output_say(&r->out, arena_fmt(r->a, "abx: sandbox %s is kept\n", id));
@@ -57,7 +57,7 @@ static int cmd_run__remove(Run *r, abx_sandbox *box, int status)
 
 static int cmd_run__in(Run *r, const abx_create_options *create, abx_exec_options *o, Console *c)
 {
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     abx_sandbox *box = run_open(r, NULL, &e) ? abx_create(r->session, create, &e) : NULL;
     int          status = 0;
 
@@ -76,7 +76,7 @@ int cmd_run_once(Run *r)
     abx_exec_options   o;
     Console   c;
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     /* Nothing can be left running in a sandbox that is removed. */
     if (!cmd_exec_options(r, 0, &o, &err) || !cmd_exec_named(&o, &err) || !cmd_run__create(r, o.timeout_ms, &create, &err) ||

@@ -54,7 +54,7 @@ static int cmd_sandbox__answer(const Run *r, abx_sandbox *box, const abx_info *i
 
 static int cmd_sandbox__about(Run *r, const abx_info *(*ask)(abx_sandbox *, abx_error *))
 {
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     abx_sandbox *box = run_can_print(&e) ? run_attach(r, &e) : NULL;
 
     return cmd_sandbox__answer(r, box, box ? ask(box, &e) : NULL, &e);
@@ -158,7 +158,7 @@ int cmd_sandbox_create(Run *r)
 {
     abx_create_options o;
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     if (!cmd_sandbox__create_options(r, &o, &err))
         return run_fail_own(r, &err);
@@ -234,8 +234,8 @@ int cmd_sandbox_list(Run *r)
     abx_list_options o = {.limit = 0};
     const char *limit = args_value(r->args, "limit");
     ValuesPairs metadata = {0};
-    ABX_UNSET abx_error   e;
-    ABX_UNSET Err         err;
+    ABX_UNSET abx_error e;
+    ABX_UNSET Err err;
     int         more = 0;
 
     if (limit && !values_number("--limit", limit, 1, INT64_MAX, &o.limit, &err))
@@ -264,7 +264,7 @@ int cmd_sandbox_list(Run *r)
 int cmd_sandbox_timeout(Run *r)
 {
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     int64_t   seconds;
 
     if (!values_seconds("DURATION", r->args->words[1], &seconds, &err))
@@ -305,7 +305,7 @@ static void cmd_sandbox__url(const Run *r, const abx_url *u, Buf *text)
 int cmd_sandbox_url(Run *r)
 {
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     int64_t   port;
 
     if (!values_number("PORT", r->args->words[1], 1, 65535, &port, &err))
@@ -351,7 +351,7 @@ static abx_sandbox *cmd_sandbox__attach(Run *r, const char *ref, abx_error *e)
 /* Every id is tried; the first failure decides the exit status. */
 static int cmd_sandbox__kill_one(Run *r, const char *ref, JsonOut *w)
 {
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     int          killed = 0, status = 0;
     abx_sandbox *box = cmd_sandbox__attach(r, ref, &e);
 

@@ -32,7 +32,7 @@ int cmd_shell_open(Run *r)
     Console c = {.run = r, .input = true};
     abx_exec_options o;
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     run_pass(r, true);
     if (!cmd_shell__options(r, &o, &err) || !console_options(&c, &o, args_value(r->args, "detach-keys"), &err))
@@ -66,7 +66,7 @@ static int cmd_shell__job(void *ctx, const abx_job *j)
 static bool cmd_shell__has_terminal(abx_sandbox *box, const char *id, abx_error *e)
 {
     CmdShellJob want = {.id = id};
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (abx_jobs(box, cmd_shell__job, &want, e) != 0)
         return false;
@@ -84,7 +84,7 @@ int cmd_shell_attach(Run *r)
     abx_exec_options size = {0};
     const char *id = r->args->words[1];
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     run_pass(r, true);
     if (!console_options(&c, &size, args_value(r->args, "detach-keys"), &err))

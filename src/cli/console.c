@@ -119,7 +119,7 @@ static ConsoleStop console__print(Console *c)
 {
     while (console__waiting(c)) {
         size_t want = console__waiting(c);
-        ABX_UNSET Err    err;
+        ABX_UNSET Err err;
         if (c->own_fd < 0) {
             if (!poll_one(c->out_fd, POLLOUT, -1, clock_after(0), &err))
                 break;
@@ -146,7 +146,7 @@ static ConsoleStop console__print(Console *c)
 static ConsoleStop console__drain(Console *c)
 {
     ConsoleStop stop;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     while (!(stop = console__print(c)) && console__waiting(c))
         if (!poll_one(c->out_fd, POLLOUT, c->run->out.cancel_fd, DEADLINE_NONE, &err))
@@ -245,7 +245,7 @@ static ConsoleStop console__send(Console *c, bool *more)
 
 static ConsoleStop console__typed(Console *c)
 {
-    ABX_UNSET char      piece[CONSOLE_PIECE];
+    ABX_UNSET char piece[CONSOLE_PIECE];
     ABX_UNSET abx_error e;
     ssize_t   n = read(STDIN_FILENO, piece, sizeof piece);
 
@@ -370,7 +370,7 @@ static void console__hang_up(Console *c)
     Deadline  until = clock_after(LIMIT_CONSOLE_LEAVE_MS);
     abx_event event;
     ABX_UNSET abx_error e;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
     int       signo = c->run->signal ? c->run->signal : SIGHUP;
     int       got = abx_exec_signal(c->x, signo, &e) == 0 ? 0 : -1;
 
@@ -437,7 +437,7 @@ static int console__end(Console *c, ConsoleStop stop)
 int console_run(Console *c)
 {
     ConsoleStop stop;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     c->typed = buf_make(LIMIT_CONSOLE_OUT + 2 * CONSOLE_PIECE);
     c->out = buf_make(2 * LIMIT_CONSOLE_HELD);

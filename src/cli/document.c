@@ -32,7 +32,7 @@ void document_flag(JsonOut *w, const char *key, int on)
 void document_text(JsonOut *w, const char *key, const char *text, Arena scratch)
 {
     const Json *doc;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     json_key(w, key);
     if (text && json_parse(str_from(text), &scratch, &doc, &err))

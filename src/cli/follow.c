@@ -231,7 +231,7 @@ static bool follow__wait(Follow *f, Err *err)
 int follow_to_end(Run *r, abx_exec *x, Shape *s, Input *in, const FollowJob *job)
 {
     Follow f = {.run = r, .x = x, .shape = s, .in = in, .job = job, .kill_at = DEADLINE_NONE, .leave_at = DEADLINE_NONE};
-    ABX_UNSET Err    err;
+    ABX_UNSET Err err;
 
     for (;;) {
         int status = follow__signals(&f);

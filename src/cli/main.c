@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     Arena a = arena_make(ARENA_COMMAND);
     Args  args = {.table = commands_table()};
     Run   r = {.args = &args, .a = &a, .out = {.cancel_fd = -1}};
-    ABX_UNSET Err   err;
+    ABX_UNSET Err err;
     int   status;
 
     tty_fill_standard();

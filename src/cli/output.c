@@ -54,7 +54,7 @@ bool output_result(const Output *o, Str text, Err *err)
 static void output__tell(Str text)
 {
     Output patient = {.cancel_fd = -1};
-    ABX_UNSET Err    unheard;
+    ABX_UNSET Err unheard;
 
     if (!output_bytes(&patient, STDERR_FILENO, text, &unheard))
         return;

@@ -91,7 +91,7 @@ bool run_options(Run *r, abx_options *o, Err *err)
 bool run_open(Run *r, const char *ref, abx_error *e)
 {
     abx_options o;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!run_options(r, &o, &err)) {
         output_own(e, &err);
@@ -108,7 +108,7 @@ bool run_open(Run *r, const char *ref, abx_error *e)
 abx_host *run_host(Run *r, abx_error *e)
 {
     abx_options o;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (run_options(r, &o, &err))
         r->host = abx_host_open(&o, e);

@@ -123,7 +123,7 @@ static void shape__lines_last(Shape *s, const abx_event *exit)
 {
     Buf     text = buf_make(LIMIT_ERROR_BODY);
     JsonOut w = json_out(&text, JSON_COMPACT);
-    ABX_UNSET Err     unheard;
+    ABX_UNSET Err unheard;
 
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
         if (s->held[fd].n && !shape__line(s, fd, buf_str(&s->held[fd]), &unheard))

@@ -32,7 +32,7 @@ Str topics_page(char kind, const char *noun, const char *verb, Buf *pages)
 {
     ABX_UNSET char head[64];
     Str  rest, line, page = {0};
-    ABX_UNSET Err  err;
+    ABX_UNSET Err err;
 
     *pages = buf_make(TOPICS_RAW_SIZE);
     if (!inflate_gzip((Str){(const char *)topics_data, sizeof topics_data}, pages, &err))

@@ -57,7 +57,7 @@ void casefold_add(Buf *to, Str s)
         utf8_next(&s, &c);
         size_t n = casefold_char(c, out);
         for (size_t i = 0; i < n; i++) {
-            ABX_UNSET char   put[4];
+            ABX_UNSET char put[4];
             size_t width = utf8_put(put, out[i]);
             buf_add(to, (Str){put, width});
         }

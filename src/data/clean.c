@@ -61,7 +61,7 @@ static Str clean__strip(Str s, bool returns, Arena *a)
         utf8_next(&s, &c);
         if ((c < 0x20 && c != '\t' && c != '\n' && !(c == '\r' && returns)) || (c >= 0x7f && c <= 0x9f))
             continue;
-        ABX_UNSET char   put[4];
+        ABX_UNSET char put[4];
         size_t width = utf8_put(put, c);
         memcpy(out + n, put, width);
         n += width;

@@ -241,7 +241,7 @@ bool frame_u64(const Frame *f, uint64_t *v)
 static void frame__put_fields(Buf *to, FrameType type, uint16_t channel, Str text, size_t n, const uint64_t *v,
                               const size_t *size)
 {
-    ABX_UNSET char   head[FRAME_HEAD];
+    ABX_UNSET char head[FRAME_HEAD];
     size_t all = text.n;
 
     for (size_t i = 0; i < n; i++)

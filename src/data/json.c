@@ -239,7 +239,7 @@ static char *json__unescape(char *to, char **from, const char *end)
 {
     static const char names[] = "bfnrt", bytes[] = "\b\f\n\r\t";
     uint32_t c;
-    ABX_UNSET char     u[4];
+    ABX_UNSET char u[4];
 
     if ((*from)[1] == 'u') {
         *from += json__unicode(*from, end, &c);

@@ -62,7 +62,7 @@ ObjectDigest object_digest(ObjectHash hash)
 ObjectDigest object_digest_of(ObjectHash hash, ObjectType type, uint64_t size)
 {
     ObjectDigest d = object_digest(hash);
-    ABX_UNSET char         head[40];
+    ABX_UNSET char head[40];
     int          n = snprintf(head, sizeof head, "%s %llu", object_type_name(type), (unsigned long long)size);
 
     object_digest_add(&d, (Str){head, (size_t)n + 1});      /* with its NUL */

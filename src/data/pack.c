@@ -280,7 +280,7 @@ static Step pack__stream(Pack *p, Str *in, Err *err)
 {
     PackObject *o = &p->v[p->n];
     size_t      had = in->n, n;
-    ABX_UNSET Err         why;
+    ABX_UNSET Err why;
     Step        step;
 
     do {

@@ -78,7 +78,7 @@ Str pktline_text(Str bytes)
 
 void pktline_putf(Buf *b, const char *fmt, ...)
 {
-    ABX_UNSET char    text[1024];
+    ABX_UNSET char text[1024];
     va_list ap;
 
     va_start(ap, fmt);

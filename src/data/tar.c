@@ -460,7 +460,7 @@ static size_t tar__record_size(Str key, Str value)
 bool tar_put(Buf *to, const TarHead *h, Err *err)
 {
     static const char types[] = {[TAR_FILE] = '0', [TAR_FOLDER] = '5', [TAR_SYMLINK] = '2', [TAR_RECORD] = 'R'};
-    ABX_UNSET char    number[24];
+    ABX_UNSET char number[24];
     TarHead extra = {.name = STR("pax_header"), .mode = 0600};
     struct { Str key, value; } records[] = {{STR("path"), {NULL, 0}}, {STR("linkpath"), {NULL, 0}}, {STR("size"), {NULL, 0}}};
 

@@ -47,7 +47,7 @@ typedef struct Archive {
 
 static bool archive__refuse(Err *err, Str name, const char *why)
 {
-    ABX_UNSET char  room[4096];
+    ABX_UNSET char room[4096];
     Arena a = {.p = room, .size = sizeof room};
     Str   shown = clean_message(str_from_to(name, 0, name.n < 500 ? name.n : 500), NULL, 0, &a);
 
@@ -256,7 +256,7 @@ static bool archive__hashed(void *ctx, char *p, size_t cap, size_t *n, Err *err)
 static bool archive__digest(ArchiveHash *h, const ArchiveAsk *ask, char *block, Err *err)
 {
     unsigned char sum[SHA256_SIZE];
-    ABX_UNSET char          hex[2 * SHA256_SIZE + 1];
+    ABX_UNSET char hex[2 * SHA256_SIZE + 1];
     size_t        n = 1;
 
     while (n && h->total <= LIMIT_ARCHIVE_BYTES)

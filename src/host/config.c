@@ -331,7 +331,7 @@ static void config__load_toml(Config *c, Arena *a)
 Config *config_load(const ConfigInput *in, Arena *a)
 {
     Config *c = arena_new(a, Config);
-    ABX_UNSET Err     err;
+    ABX_UNSET Err err;
 
     c->in = *in;
     c->files = arena_array(a, in->file_count, sizeof *c->files);
@@ -350,7 +350,7 @@ Config *config_load(const ConfigInput *in, Arena *a)
 static bool config__read(const Config *c, const char *path, size_t limit, Arena *a, ConfigFile *out)
 {
     Buf  text = buf_make(limit);
-    ABX_UNSET Err  err;
+    ABX_UNSET Err err;
     bool ok = fs_read(path, &text, &err);
 
     if (ok)

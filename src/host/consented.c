@@ -76,7 +76,7 @@ void consented_put(const Manifest *m, JsonOut *w, bool sorted)
     Buf         text = buf_make(LIMIT_RECEIPT);
     JsonOut     plain = json_out(&text, JSON_COMPACT);
     const Json *tree = NULL;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!sorted) {
         consented__all(m, w, a);

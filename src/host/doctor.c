@@ -49,7 +49,7 @@ static bool doctor__integrity(const Store *s, const Plugin *p, Arena *a, DoctorR
 static bool doctor__config(const Config *c, const RegistryRow *row, Arena *a, DoctorReport *r)
 {
     Settings settings;
-    ABX_UNSET Err      err;
+    ABX_UNSET Err err;
 
     if (!config_provider(c, &row->schema, a, &settings, &err) ||
         (row->plugin && !plugin_validate(row->plugin, settings, &err)))
@@ -62,7 +62,7 @@ static bool doctor__handshake(const Store *s, const Config *c, const Plugin *p, 
                               DoctorReport *r)
 {
     Provider *provider;
-    ABX_UNSET Err       err;
+    ABX_UNSET Err err;
 
     bool ok = plugin_open(s, p, c, host, &provider, &err);
     if (ok) {

@@ -32,7 +32,7 @@ bool fetch_failed(bool tls, Err *err)
 
 static bool fetch__named(const Fetch *d, Err *err)
 {
-    ABX_UNSET char  room[2 * LIMIT_ERROR_URL];
+    ABX_UNSET char room[2 * LIMIT_ERROR_URL];
     Arena a = {.p = room, .size = sizeof room};
     Str   host = str_from_to(d->url.host, 0, d->url.host.n < 300 ? d->url.host.n : 300);
 

@@ -90,7 +90,7 @@ bool forge_fetch(Str address, Str other, const SourceHost *host, ForgeEach *each
                        .most = LIMIT_ARCHIVE, .too_many = E8010};
     ForgeTake   t = {.each = each, .ctx = ctx};
     Fetch   *d = NULL;
-    ABX_UNSET Err         why;
+    ABX_UNSET Err why;
 
     *missing = false;
     bool ok = fetch_open(&ask, host, &d, &why) && fetch_status(d) == 200;

@@ -216,7 +216,7 @@ static bool git__lacks(const Git *g, Err *err)
 static bool git__by_parts(Git *g, Tree *to, Err *err)
 {
     size_t differ = 0;
-    ABX_UNSET Err    why;
+    ABX_UNSET Err why;
 
     /* An archive that fails proves nothing, and costs nothing but time. */
     if (git__wants_archive(g) && !git__archive(g, false, to, &differ, &why) && why.kind == ERR_CANCELLED) {

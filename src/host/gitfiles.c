@@ -14,7 +14,7 @@ static bool gitfiles__object(const GitFiles *f, Pack *pack, const ObjectId *id, 
                              Err *err)
 {
     const PackObject *o = pack_find(pack, id);
-    ABX_UNSET char              hex[OBJECT_HEX];
+    ABX_UNSET char hex[OBJECT_HEX];
     ObjectId          is;
 
     object_id_hex(f->hash, id, hex);

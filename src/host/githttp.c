@@ -167,7 +167,7 @@ static bool githttp__goes_on(GitLink *l, Err *err)
 {
     GitHttp      *h = (GitHttp *)l;
     struct pollfd none[1];
-    ABX_UNSET Err           seen;
+    ABX_UNSET Err seen;
 
     if (!poll_wait(none, 0, h->cancel_fd, 0, &seen) && seen.kind == ERR_CANCELLED) {
         *err = seen;

@@ -36,7 +36,7 @@ static void gitpipe__drop(int *fd)
 
 static void gitpipe__listen(GitPipe *g)
 {
-    ABX_UNSET char    p[1024];
+    ABX_UNSET char p[1024];
     ssize_t n;
 
     while (g->child.err >= 0 && (n = child_read(g->child.err, p, sizeof p)) > 0) {
@@ -75,7 +75,7 @@ static bool gitpipe__poll(GitPipe *g, int fd, short events, Deadline until, bool
     bool          blind = g->child.watch < 0;
     struct pollfd fds[4] = {{.fd = fd, .events = events}, {.fd = g->child.err, .events = POLLIN},
                             {.fd = g->child.ended ? -1 : g->child.watch, .events = POLLIN}};
-    ABX_UNSET Err           why;
+    ABX_UNSET Err why;
 
     *late = false;
     if (!poll_wait(fds, 3, g->cancel_fd, blind ? clock_sooner(until, clock_after(GITPIPE_PROBE_MS)) : until, &why)) {
@@ -152,7 +152,7 @@ static bool gitpipe__ends(GitPipe *g, int64_t ms)
 {
     Deadline until = clock_after(ms);
     bool     late = false;
-    ABX_UNSET Err      err;
+    ABX_UNSET Err err;
 
     g->cancel_fd = -1;
     while (!child_ended(&g->child) && !late)
@@ -184,7 +184,7 @@ static bool gitpipe__goes_on(GitLink *l, Err *err)
 {
     GitPipe      *g = (GitPipe *)l;
     struct pollfd none[1];
-    ABX_UNSET Err           seen;
+    ABX_UNSET Err seen;
 
     if (!poll_wait(none, 0, g->cancel_fd, 0, &seen) && seen.kind == ERR_CANCELLED) {
         *err = seen;

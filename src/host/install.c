@@ -31,7 +31,7 @@ static const Json *install__consented(const Manifest *m, Arena *a)
     Buf         text = buf_make(LIMIT_RECEIPT);
     JsonOut     w = json_out(&text, JSON_COMPACT);
     const Json *doc = NULL;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     consented_put(m, &w, false);
     if (text.over || !json_parse(buf_str(&text), a, &doc, &err))
@@ -250,7 +250,7 @@ static int64_t install__startup(const Store *s, Str id, Arena *a)
     Buf      text = buf_make((size_t)LIMIT_TREE_FILE);
     Receipt  r;
     Manifest m;
-    ABX_UNSET Err      err;
+    ABX_UNSET Err err;
     bool     ok = store_receipt(s, id, a, &r) &&
                   fs_read(arena_fmt(a, "%s/" MANIFEST_FILE, store_files(s, &r)).p, &text, &err) &&
                   manifest_parse(buf_str(&text), STR(MANIFEST_FILE), a, &m, &err);
@@ -292,7 +292,7 @@ static bool install__is_still(const InstallWork *w, bool force, Err *err)
 /* Under the lock (3.4, 16 to 18). */
 static bool install__put(const InstallWork *w, bool force, Buf *printed, Err *err)
 {
-    ABX_UNSET char        at[TIME_SIZE];
+    ABX_UNSET char at[TIME_SIZE];
     Str         id = w->manifest.id;
     Buf         receipt = buf_make(LIMIT_RECEIPT);
     JsonOut     out = json_out(printed, JSON_PRETTY);

@@ -54,7 +54,7 @@ static bool listing__line(Str *text, Listing *to)
 bool listing_read(Str text, Str digest, Arena *a, Listing *out)
 {
     Sha256 outer = sha256_make();
-    ABX_UNSET char   hex[TREE_HEX];
+    ABX_UNSET char hex[TREE_HEX];
 
     *out = listing_make(a);
     while (text.n)

@@ -85,7 +85,7 @@ static void receipt__sorted(Buf *printed, Arena scratch, Buf *to)
 {
     JsonOut     w = json_out(to, JSON_PRETTY);
     const Json *doc;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (printed->over || !json_parse(buf_str(printed), &scratch, &doc, &err)) {
         to->over = true;
@@ -159,7 +159,7 @@ static ReceiptSource receipt__source_of(const Json *v)
 bool receipt_parse(Str text, Arena *a, Receipt *out)
 {
     const Json *doc;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (!json_parse(text, a, &doc, &err) || doc->type != JSON_OBJECT)
         return false;
@@ -175,7 +175,7 @@ bool receipt_parse(Str text, Arena *a, Receipt *out)
 bool receipt_read(const char *folder, Arena *a, Receipt *out)
 {
     Buf  text = buf_make(LIMIT_RECEIPT);
-    ABX_UNSET Err  err;
+    ABX_UNSET Err err;
     bool ok = fs_read(arena_fmt(a, "%s/%s", folder, RECEIPT_FILE).p, &text, &err) && receipt_parse(buf_str(&text), a, out);
 
     buf_free(&text);

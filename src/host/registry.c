@@ -132,7 +132,7 @@ static Str registry__meant(const Store *s, Str id, Arena *a)
     const Str *ids;
     size_t     n, best = 0, of = 1;
     Str        meant = {0};
-    ABX_UNSET Err        unheard;
+    ABX_UNSET Err unheard;
 
     if (id.n > 100 || !registry_ids(s, a, &ids, &n, &unheard))
         return meant;

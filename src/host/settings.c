@@ -383,7 +383,7 @@ bool settings_is_default(Str home, Str id)
     Arena       a = arena_make(ARENA_COMMAND);
     Buf         now = buf_make(LIMIT_CONFIG);
     const Toml *doc;
-    ABX_UNSET Err         unheard;
+    ABX_UNSET Err unheard;
     bool        is = fs_read(arena_fmt(&a, "%.*s/config.toml", STR_ARG(home)).p, &now, &unheard) &&
                      toml_parse(buf_str(&now), &a, &doc, &unheard) &&
                      str_eq(utf8_trim(toml_str(toml_get(toml_get(doc, "core"), "provider"))), id);

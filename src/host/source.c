@@ -370,7 +370,7 @@ bool source_parse(const SourceAsk *ask, Arena *a, SourceRef *out, Err *err)
 
 static bool source__subdir_ok(Str subdir, Err *err)
 {
-    ABX_UNSET char  room[LIMIT_SOURCE + 100];
+    ABX_UNSET char room[LIMIT_SOURCE + 100];
     Arena a = {.p = room, .size = sizeof room};
     Str   rest = subdir, part;
     bool  ok = !str_has(subdir, '\\') && !str_has(subdir, '\0') && !str_starts(subdir, STR("-")) && utf8_valid(subdir);

@@ -65,7 +65,7 @@ static int store__root(const Store *s)
 static void store__heal(const Store *s, Str id)
 {
     StoreLock  lock;
-    ABX_UNSET Err        err;
+    ABX_UNSET Err err;
     const Str *names;
     bool       hurt = false;
     int        root = store__root(s), trash = root < 0 ? -1 : folder_open(root, ".trash");
@@ -177,7 +177,7 @@ static bool store__missing(Str id, Err *err)
 bool store_check(const Store *s, Str id, Err *err)
 {
     Receipt r;
-    ABX_UNSET char    hex[TREE_HEX];
+    ABX_UNSET char hex[TREE_HEX];
 
     if (!store_receipt(s, id, s->a, &r))
         return store__missing(id, err);
@@ -575,7 +575,7 @@ bool store_rollback(StoreLock *l, Str id, StoreChange *out, Err *err)
     const char  *old = store__name(s, ".previous/", id, NULL);
     const char  *path = arena_fmt(s->a, "%s/%s", s->root.p, old).p;
     Receipt      r;
-    ABX_UNSET char         hex[TREE_HEX];
+    ABX_UNSET char hex[TREE_HEX];
 
     if (!store_receipt(s, id, s->a, &r))
         return store__missing(id, err);
@@ -696,7 +696,7 @@ static bool store__listing(const Store *s, Str id, Str digest, Arena *a, Listing
 {
     Buf  text = buf_make(LIMIT_TREE_PATHS + (size_t)LIMIT_TREE_FILES * 80);
     Str  raw;
-    ABX_UNSET Err  err;
+    ABX_UNSET Err err;
     /* The receipt says it: it must not lead elsewhere. */
     bool ok = digest.n == TREE_HEX - 1 && hex_decode(a, digest, &raw) &&
               fs_read(store_path(s, STR(".files"), arena_fmt(a, "%.*s-%.*s", STR_ARG(id), STR_ARG(digest)).p), &text, &err) &&
@@ -710,7 +710,7 @@ bool store_verify(const Store *s, Str id, Arena *a, StoreVerdict *out, Err *err)
 {
     Receipt r;
     Listing was, is = listing_make(a);
-    ABX_UNSET char    hex[TREE_HEX];
+    ABX_UNSET char hex[TREE_HEX];
 
     *out = (StoreVerdict){0};
     if (!store_receipt(s, id, a, &r))

@@ -12,7 +12,7 @@
 
 bool tree_refuse(Err *err, Str path, const char *why)
 {
-    ABX_UNSET char  room[TREE_SHOWN];
+    ABX_UNSET char room[TREE_SHOWN];
     Arena a = {.p = room, .size = sizeof room};
     Str   shown = clean_path(path, &a);
 

@@ -14,7 +14,7 @@
 
 static bool treefs__failed(Err *err, int sys, const char *what, Str path)
 {
-    ABX_UNSET char  room[TREE_SHOWN];
+    ABX_UNSET char room[TREE_SHOWN];
     Arena a = {.p = room, .size = sizeof room};
     Str   shown = clean_path(path, &a);
 
@@ -145,7 +145,7 @@ bool treefs_hop(Str text)
 /* What an installed tree may hold beside what was installed. */
 static bool treefs__apart(const TreefsWalk *w, int folder, const char *name, mode_t type)
 {
-    ABX_UNSET char    to[300];
+    ABX_UNSET char to[300];
     ssize_t n;
 
     if (w->depth > 0)

@@ -89,7 +89,7 @@ void client_cancel_grace(Client *c, int64_t ms)
 
 static ABX_PRINTF(2, 3) void client__say(const Client *c, const char *fmt, ...)
 {
-    ABX_UNSET char    line[1024];
+    ABX_UNSET char line[1024];
     va_list ap;
 
     if (!c->trace)
@@ -157,7 +157,7 @@ static bool client__graced(Client *c, Err *err)
 static bool client__goes_on(const Exchange *x, Deadline deadline, Err *err)
 {
     struct pollfd none[1];
-    ABX_UNSET Err           seen;
+    ABX_UNSET Err seen;
 
     if (!poll_wait(none, 0, x->client->cancel_fd, 0, &seen) && seen.kind == ERR_CANCELLED &&
         !client__graced(x->client, err))
@@ -715,7 +715,7 @@ bool client_text(Exchange *x, size_t limit, Arena *a, Str *body, Deadline deadli
     Buf    text = buf_make(limit);
     size_t n;
     bool   ok;
-    ABX_UNSET char   piece[8192];
+    ABX_UNSET char piece[8192];
 
     if (x->body.state != HTTP_BODY_DONE && x->body.length >= 0 && (uint64_t)x->body.length > limit)
         return err_set(err, ERR_LIMIT, E5000, "%s: an answer of more than %zu bytes", x->where, limit);
@@ -732,9 +732,9 @@ bool client_text(Exchange *x, size_t limit, Arena *a, Str *body, Deadline deadli
 /* What little is left of an answer and already there, such as the last chunk. */
 static void client__finish(Exchange *x)
 {
-    ABX_UNSET char   piece[4096];
+    ABX_UNSET char piece[4096];
     size_t n;
-    ABX_UNSET Err    err;
+    ABX_UNSET Err err;
 
     for (int i = 0; i < CLIENT_REST && x->body.state != HTTP_BODY_DONE; i++)
         if (client_try(x, piece, sizeof piece, &n, &err) != STEP_DONE)

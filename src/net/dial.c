@@ -37,7 +37,7 @@ static bool dial__tcp(const LookupAddress *to, size_t n, int cancel_fd, Deadline
 
     for (size_t i = 0; i < n; i++) {
         int64_t left = deadline - clock_mono_ms();
-        ABX_UNSET Err     now;
+        ABX_UNSET Err now;
         if (tcp_connect(&to[i], cancel_fd, clock_after(left / (int64_t)(n - i)), out, &now))
             return true;
         if (now.kind == ERR_CANCELLED) {

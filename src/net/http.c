@@ -477,7 +477,7 @@ bool http_put_request_line(Buf *b, Str method, Str target, Err *err)
 bool http_put_field(Buf *b, Str name, Str value, Err *err)
 {
     if (!header_name_ok(name)) {
-        ABX_UNSET char   shown[64];
+        ABX_UNSET char shown[64];
         size_t n = 0;
         for (; n < name.n && n < sizeof shown; n++)
             shown[n] = header_name_ok((Str){name.p + n, 1}) ? name.p[n] : '?';

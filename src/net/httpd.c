@@ -189,7 +189,7 @@ void httpd_abort(HttpdCall *c)
 void httpd_write(HttpdCall *c, Str bytes)
 {
     HttpdConn *k = httpd__conn(c);
-    ABX_UNSET char       line[HTTP_CHUNK_LINE];
+    ABX_UNSET char line[HTTP_CHUNK_LINE];
 
     if (!k->started || k->finished)
         BUG("a write outside an answer");
@@ -451,7 +451,7 @@ static int httpd__head_fault(HttpdConn *k)
 {
     const HttpHead *head = &k->call.head;
     Str             expect = header_get(head->headers, "Expect");
-    ABX_UNSET Err             err;
+    ABX_UNSET Err err;
 
     if (!http_body_of(HTTP_REQUEST, head->method, head, &k->body, &err))
         return err.status ? err.status : 400;
@@ -534,7 +534,7 @@ static bool httpd__take_raw(HttpdConn *k, Str *in)
 /* Use up what came, as far as the state allows. True when anything changed. */
 static bool httpd__take(HttpdConn *k, Str *in)
 {
-    ABX_UNSET Err  err;
+    ABX_UNSET Err err;
     Step step;
 
     switch (k->state) {
@@ -589,7 +589,7 @@ static bool httpd__blocked(ssize_t n)
  * all, where the next request may stand. */
 static ssize_t httpd__copy(HttpdConn *k, size_t want)
 {
-    ABX_UNSET char    p[16384];
+    ABX_UNSET char p[16384];
     ssize_t n = pread(k->file, p, want < sizeof p ? want : sizeof p, k->file_at);
 
     if (n <= 0)

@@ -39,7 +39,6 @@
 #include "net/http.h"
 #include "os/loop.h"
 
-
 typedef struct Httpd     Httpd;
 typedef struct HttpdCall HttpdCall;
 

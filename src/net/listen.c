@@ -76,7 +76,7 @@ static bool listen__at(const char *host, int *port, int *fd, Err *err)
 {
     struct addrinfo  hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
     struct addrinfo *ai = NULL;
-    ABX_UNSET char             service[16];
+    ABX_UNSET char service[16];
 
     snprintf(service, sizeof service, "%d", *port);
     if (*port < 0 || *port > 65535 || getaddrinfo(host, service, &hints, &ai) != 0)

@@ -35,7 +35,7 @@ static bool pool__alive(PoolConn *k)
 {
     char   byte;
     size_t n;
-    ABX_UNSET Err    err;
+    ABX_UNSET Err err;
 
     return !clock_passed(k->until) && stream_read(k->stream, &byte, 1, &n, &err) == STEP_MORE;
 }

@@ -171,7 +171,7 @@ static bool roots__dir_pass(Roots *r, const char *path, bool hashed)
     DIR           *dir = opendir(path);
     struct dirent *entry;
     size_t         before = r->n;
-    ABX_UNSET Err            err;
+    ABX_UNSET Err err;
 
     while (dir && (entry = readdir(dir))) {
         Str name = str_from(entry->d_name);

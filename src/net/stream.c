@@ -25,7 +25,7 @@ bool stream_wait(const Stream *s, StreamSide side, int cancel_fd, Deadline deadl
         return poll_one(want.fd, want.events, cancel_fd, deadline, err);
     /* Ready at once; but a deadline and Ctrl-C count here, too. */
     struct pollfd none[1];
-    ABX_UNSET Err           now;
+    ABX_UNSET Err now;
     if (clock_passed(deadline) || (!poll_wait(none, 0, cancel_fd, clock_after(0), &now) && now.kind != ERR_TIMEOUT))
         return poll_wait(none, 0, cancel_fd, clock_after(0), err);
     return true;

@@ -551,7 +551,7 @@ static void tls__free(TlsStream *t)
 static void tls__close(Stream *s)
 {
     TlsStream *t = (TlsStream *)s;
-    ABX_UNSET Err        ignored;
+    ABX_UNSET Err ignored;
 
     mbedtls_ssl_close_notify(&t->ssl);
     if (tls__flush(t, &ignored) != STEP_DONE)

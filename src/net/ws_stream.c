@@ -170,7 +170,7 @@ static Step ws_stream__fill(WsStream *s, char *p, size_t cap, Err *err)
 static Step ws_stream__read(Stream *stream, char *p, size_t cap, size_t *n, Err *err)
 {
     WsStream *s = (WsStream *)stream;
-    ABX_UNSET Err       ignored;
+    ABX_UNSET Err ignored;
 
     *n = 0;
     for (int i = 0; i < WS_STREAM_TURNS; i++) {
@@ -253,7 +253,7 @@ static StreamWant ws_stream__want(const Stream *stream, StreamSide side)
 static void ws_stream__close(Stream *stream)
 {
     WsStream *s = (WsStream *)stream;
-    ABX_UNSET Err       ignored;
+    ABX_UNSET Err ignored;
 
     if (!s->ended && ws_stream__flush(s, &ignored) == STEP_DONE) {
         ws_stream__put_close(s, WS_NORMAL);

@@ -53,7 +53,7 @@ static bool lookup__literal(const char *name, int port, LookupAddress *out)
 {
     struct in_addr  v4;
     struct in6_addr v6;
-    ABX_UNSET char            text[LOOKUP_NAME];
+    ABX_UNSET char text[LOOKUP_NAME];
     unsigned        scope = 0;
 
     if (inet_pton(AF_INET, name, &v4) == 1) {
@@ -216,7 +216,7 @@ static bool lookup__elsewhere(const char *name, int port, int cancel_fd, Deadlin
 bool lookup_host(Str host, int port, int cancel_fd, Deadline deadline, LookupAddress out[static LOOKUP_MAX], size_t *n,
                  Err *err)
 {
-    ABX_UNSET char        name[LOOKUP_NAME];
+    ABX_UNSET char name[LOOKUP_NAME];
     LookupReply reply = {0};
 
     if (host.n >= sizeof name || str_has_control(host))

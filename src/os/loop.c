@@ -53,7 +53,7 @@ bool loop_turn(Loop *l, Err *err)
 {
     Deadline first = loop__collect(l);
     size_t   n = l->n;
-    ABX_UNSET Err      end;
+    ABX_UNSET Err end;
 
     if (n == 0)
         BUG("nothing to wait for");

@@ -41,7 +41,7 @@ bool poll_one(int fd, short events, int cancel_fd, Deadline deadline, Err *err)
 bool poll_sleep(int64_t ms, int cancel_fd, Err *err)
 {
     struct pollfd none[1];
-    ABX_UNSET Err           end;
+    ABX_UNSET Err end;
 
     if (poll_wait(none, 0, cancel_fd, clock_after(ms), &end) || end.kind == ERR_TIMEOUT)
         return true;

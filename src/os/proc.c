@@ -79,7 +79,7 @@ static bool proc__user(const ProcSpec *s)
  * stack: malloc is not for the time between fork and exec. */
 static void proc__search(const ProcSpec *s)
 {
-    ABX_UNSET char   path[PATH_MAX];
+    ABX_UNSET char path[PATH_MAX];
     size_t name = strlen(s->file), n;
     int    worst = ENOENT;
 

@@ -266,7 +266,7 @@ static bool carried__signal_deaf(CarriedCall *c, int number, Deadline d, Err *er
 static bool carried__kill_deaf(CarriedCall *c, Deadline d, Err *err)
 {
     const FrameHello *hello = talk_hello(c->talk);
-    ABX_UNSET char              agent[16];
+    ABX_UNSET char agent[16];
 
     if (!hello || !c->p->kind->process_signal)
         return carried__signal_deaf(c, SIGKILL, d, err);

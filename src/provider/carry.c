@@ -148,7 +148,7 @@ static CarryHeard carry__hear(Carry *k, bool lines, bool noisy, FrameHello *hell
 {
     FrameReader reader = frame_reader_client((const unsigned char *)k->first.p + 8, noisy);
     CarryHeard  heard = CARRY_HEARD_ERR;
-    ABX_UNSET char        block[4096];
+    ABX_UNSET char block[4096];
     size_t      n;
 
     buf_clear(&k->held);
@@ -281,7 +281,7 @@ static CarryResult carry__ended(Carry *k, bool listen)
     const ExecEvent *was = carry_lines_end(k->stream), *end = was ? was : &mute;
     Str              said = carry_lines_said(k->stream);
     bool             foreign = said.n && memmem(said.p, said.n, "ormat", 5);      /* Exec format error */
-    ABX_UNSET char             text[CARRY_LINES_SAID + 100];
+    ABX_UNSET char text[CARRY_LINES_SAID + 100];
 
     if (end->exit_code == 126 && !foreign)
         return carry__next_place(k, "nothing can be started there");

@@ -25,7 +25,7 @@ static bool carry_file__get(const CarryFile *f, void *to, size_t n, uint64_t at)
 /* The build id among the notes of a segment. */
 static bool carry_file__note(const CarryFile *f, const Elf64_Phdr *segment, char name[static 64])
 {
-    ABX_UNSET char       notes[CARRY_FILE_NOTES];
+    ABX_UNSET char notes[CARRY_FILE_NOTES];
     Elf64_Nhdr head;
     size_t     n = segment->p_filesz < sizeof notes ? (size_t)segment->p_filesz : sizeof notes;
 

@@ -180,7 +180,7 @@ bool carry_lines_settle(Stream *stream, int cancel_fd, Deadline d, Err *err)
 void carry_lines_kill(Stream *s)
 {
     ExecCall *call = carry_lines__of(s)->call;
-    ABX_UNSET Err       none;
+    ABX_UNSET Err none;
 
     if (call->ops->kill)
         (void)call->ops->kill(call, clock_after(LIMIT_CLEANUP_MS), &none);

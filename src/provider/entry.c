@@ -178,7 +178,7 @@ bool entry_look(Execd *x, Str path, Entry *out, Arena *a, Deadline d, Err *err)
                        .idempotent = true, .what = "look at the file", .code = E4000,
                        .deadline = clock_sooner(d, clock_after(x->server->call_ms))};
     ABX_UNSET ExecdReply reply;
-    ABX_UNSET Err        no;
+    ABX_UNSET Err no;
     if (!execd_ask(x, &call, a, &reply, &no)) {
         if (no.code == E4001)
             return true;
@@ -318,7 +318,7 @@ static bool entry__list_by_command(Execd *x, Str path, Arena *a, FileList *out, 
 static bool entry__list_link(Execd *x, Str path, Arena *a, FileList *out, Deadline d, Err *err)
 {
     ABX_UNSET Entry e;
-    ABX_UNSET Err   no;
+    ABX_UNSET Err no;
     Str   real;
 
     if (!entry_look(x, path, &e, a, d, &no) || !e.there)

@@ -244,7 +244,7 @@ static bool epp__undo(Epp *e, Str id, Err *err)
 {
     int  cancel_fd = e->base.host.cancel_fd;
     bool killed;
-    ABX_UNSET Err  no;
+    ABX_UNSET Err no;
 
     e->base.host.cancel_fd = -1;
     if (epp__kill_fresh(e, id, &killed, clock_after(e->spec.startup_ms + LIMIT_CLEANUP_MS), &no))
@@ -274,7 +274,7 @@ static bool epp__abandoned(Epp *e, EppWait *w, Arena *a, Err *err)
     const Json *record;
     Deadline    d = clock_after(LIMIT_CLEANUP_MS);
     Step        step;
-    ABX_UNSET Err         none;
+    ABX_UNSET Err none;
 
     epp_call_cancel(&e->calls, w);
     while ((step = epp_call_poll(&e->calls, w, &record, &none)) == STEP_MORE)

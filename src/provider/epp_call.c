@@ -293,7 +293,7 @@ static bool epp_call__unread(EppCalls *c, Err *err)
 bool epp_call_send(EppCalls *c, EppWait *w, Deadline d, Err *err)
 {
     const Json *doc;
-    ABX_UNSET Err         end;
+    ABX_UNSET Err end;
 
     if (c->link.failed) {
         *err = c->link.failure;
@@ -356,7 +356,7 @@ bool epp_call_wait(EppCalls *c, EppWait *w, const char *method, Deadline d, cons
 {
     bool over = false;
     Step step;
-    ABX_UNSET Err  end;
+    ABX_UNSET Err end;
 
     c->no_method = false;
     while ((step = epp_call_poll(c, w, result, err)) == STEP_MORE && !over)
@@ -428,7 +428,7 @@ void epp_call_leave(EppCalls *c, EppStream *s)
 bool epp_call_await_exit(EppCalls *c, EppStream *s, Deadline d)
 {
     const Json *doc;
-    ABX_UNSET Err         none;
+    ABX_UNSET Err none;
 
     while (!s->exited && epp_call__look(c, NULL, NULL, &doc, &none) == STEP_MORE)
         if (!s->exited && !epp_link_turn(&c->link, -1, d, &none))
@@ -461,7 +461,7 @@ void epp_call_stop(EppCalls *c)
 {
     ProviderHost quiet = *c->host;
     const Json  *result;
-    ABX_UNSET Err          none;
+    ABX_UNSET Err none;
 
     quiet.cancel_fd = -1;
     c->host = &quiet;

@@ -97,7 +97,7 @@ static void epp_carrier__find(EppCarrier *c, const ExecCall *x, uint32_t pid)
     Arena       a = arena_make(ARENA_COMMAND);
     ProcessList all = {0};
     uint64_t    number;
-    ABX_UNSET Err         none;
+    ABX_UNSET Err none;
 
     c->target = EPP_CARRIER_PROCESS_ID;
     if (!epp_exec_fed(x) && epp_file_processes(&c->plugin->base, str_from(c->sandbox), &a, &all, clock_after(LIMIT_CALL_MS), &none))
@@ -111,7 +111,7 @@ static void epp_carrier__find(EppCarrier *c, const ExecCall *x, uint32_t pid)
 static Step epp_carrier__answer(EppCarrier *c, ExecCall *x, Err *err)
 {
     const Json *result;
-    ABX_UNSET Err         why;
+    ABX_UNSET Err why;
     EppCalls   *calls = &c->plugin->calls;
     Step        step = epp_call_poll(calls, &c->wait, &result, &why);
 

@@ -208,7 +208,7 @@ static Step epp_exec__next(ExecCall *call, ExecEvent *ev, Err *err)
 {
     EppExec *x = epp_exec__of(call);
     Step     step;
-    ABX_UNSET Err      none;
+    ABX_UNSET Err none;
 
     if (x->over)
         BUG("a command that has ended was asked again");

@@ -44,7 +44,7 @@ static bool epp_file__is_folder(Str path, Err *err)
 static void epp_file__why(Epp *e, Str id, Str path, Deadline d, Err *err)
 {
     ABX_UNSET FileInfo info;
-    ABX_UNSET Err      no;
+    ABX_UNSET Err no;
     Arena    a = arena_make(ARENA_COMMAND);
 
     if (!e->calls.link.failed && err->kind != ERR_CANCELLED && epp_plugin_can(e, EPP_GATE_STAT, &no) &&
@@ -99,7 +99,7 @@ bool epp_file_write(Provider *p, Str id, Str path, int mode, Source src, int64_t
 static bool epp_file__fits(Epp *e, Str id, Str path, Deadline d, Err *err)
 {
     ABX_UNSET FileInfo info;
-    ABX_UNSET Err      no;
+    ABX_UNSET Err no;
     bool     ok = true;
 
     if (!epp_plugin_can(e, EPP_GATE_STAT, &no))

@@ -45,7 +45,7 @@ static void epp_link__stop_watching(EppLink *l, int *fd)
 
 static bool epp_link__read_err(EppLink *l)
 {
-    ABX_UNSET char    block[EPP_LINK_STDERR_BLOCK];
+    ABX_UNSET char block[EPP_LINK_STDERR_BLOCK];
     ssize_t n = l->child.err < 0 ? -1 : child_read(l->child.err, block, sizeof block);
 
     if (n > 0) {
@@ -134,8 +134,8 @@ static void epp_link__gone(EppLink *l)
 static bool epp_link__wait_end(EppLink *l, int64_t ms)
 {
     Deadline d = clock_after(ms);
-    ABX_UNSET char     block[EPP_LINK_STDERR_BLOCK];
-    ABX_UNSET Err      none;
+    ABX_UNSET char block[EPP_LINK_STDERR_BLOCK];
+    ABX_UNSET Err none;
 
     while (!child_ended(&l->child)) {
         struct pollfd fds[4] = {{.fd = l->child.watch, .events = POLLIN}, {.fd = l->child.out, .events = POLLIN},

@@ -64,7 +64,7 @@ static void epp_plugin__put(JsonOut *w, FieldType type, Str value, Arena scratch
 {
     const Json *tree;
     int64_t     number;
-    ABX_UNSET Err         none;
+    ABX_UNSET Err none;
 
     if (type == FIELD_BOOL)
         json_put_bool(w, str_eq(value, STR("true")));
@@ -334,7 +334,7 @@ void epp_plugin_unknow(Epp *e, Str id)
 bool epp_plugin_attach(Epp *e, EppGate gate, Str id, Deadline d, Err *err)
 {
     ABX_UNSET SandboxInfo info;
-    ABX_UNSET Err         none;
+    ABX_UNSET Err none;
 
     if (!epp_plugin_open(e, gate, d, err))
         return false;

@@ -207,7 +207,7 @@ static Step epp_pty__look(EppPty *x, ExecEvent *ev, Err *err)
 static Step epp_pty__next(ExecCall *call, ExecEvent *ev, Err *err)
 {
     EppPty *x = epp_pty__of(call);
-    ABX_UNSET Err     none;
+    ABX_UNSET Err none;
 
     if (x->over)
         BUG("a terminal that was closed was asked again");
@@ -235,7 +235,7 @@ static Deadline epp_pty__deadline(const ExecCall *call)
 static void epp_pty__close(ExecCall *call)
 {
     EppPty *x = epp_pty__of(call);
-    ABX_UNSET Err     none;
+    ABX_UNSET Err none;
 
     if (x->era == x->plugin->era) {
         if (x->waiting)

@@ -15,7 +15,7 @@
  * that cannot lead anywhere else, as long as it does not go up. */
 static bool epp_spawn__real(const char *path, char out[static PATH_MAX])
 {
-    ABX_UNSET char   part[PATH_MAX];
+    ABX_UNSET char part[PATH_MAX];
     size_t n = strlen(path), end = n;
 
     if (n >= sizeof part)
@@ -38,7 +38,7 @@ static bool epp_spawn__real(const char *path, char out[static PATH_MAX])
 
 static bool epp_spawn__word(const EppSpec *spec, const char *root, Str word, Arena *a, const char **out, Err *err)
 {
-    ABX_UNSET char        real[PATH_MAX];
+    ABX_UNSET char real[PATH_MAX];
     bool        back = str_starts(word, STR(".\\"));
     size_t      n = strlen(root);
 
@@ -95,7 +95,7 @@ static const char *const *epp_spawn__environ(const EppSpec *spec, Arena *a, cons
 
 bool epp_spawn_spec(const EppSpec *spec, Arena *a, ProcSpec *out, Err *err)
 {
-    ABX_UNSET char         root[PATH_MAX];
+    ABX_UNSET char root[PATH_MAX];
     const char **argv = arena_array(a, spec->command.n + 1, sizeof *argv);
 
     if (!realpath(spec->files, root))

@@ -50,7 +50,7 @@ static bool execd__refused(const Execd *x, const ExecdCall *call, Exchange *in, 
 {
     int  status = client_status(in);
     Str  body = {0};
-    ABX_UNSET Err  none;
+    ABX_UNSET Err none;
 
     if (!client_text(in, LIMIT_ERROR_BODY, a, &body, clock_sooner(call->deadline, clock_after(LIMIT_CALL_MS)), &none))
         body = (Str){0};
@@ -121,7 +121,7 @@ bool execd_ping(Execd *x, Arena scratch, Deadline d, Err *err)
     ExecdCall call = {.method = "GET", .path = "/ping", .idempotent = true, .what = "reach the sandbox's daemon",
                       .code = E9003, .deadline = d};
     Exchange *in;
-    ABX_UNSET char      rest[256];
+    ABX_UNSET char rest[256];
     size_t    n;
 
     if (!execd_open(x, &call, &scratch, &in, err))

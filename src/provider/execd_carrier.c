@@ -137,7 +137,7 @@ static void execd_carrier__end(Stream *stream)
     ExecdCall  call = {.method = "DELETE", .path = path.p, .idempotent = true, .most = LIMIT_ERROR_BODY, .what = "end the agent's pipe",
                        .code = E3000, .deadline = clock_after(LIMIT_CLEANUP_MS)};
     ABX_UNSET ExecdReply reply;
-    ABX_UNSET Err        none;
+    ABX_UNSET Err none;
 
     stream_close(s->ws);
     client_cancel_fd(l->http, -1);

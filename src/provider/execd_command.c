@@ -241,8 +241,8 @@ static Step execd_command__unknown(ExecdCommand *c, const char *how, Err *err)
 {
     Arena      a = arena_make(EXECD_COMMAND_ARENA);
     ABX_UNSET ExecdReply reply;
-    ABX_UNSET Err        none;
-    ABX_UNSET char       path[100];
+    ABX_UNSET Err none;
+    ABX_UNSET char path[100];
     char       known[64] = "";
 
     snprintf(path, sizeof path, "/command/status/%s", url_encode(str_from(c->id), &a).p);

@@ -338,7 +338,7 @@ static int lifecycle__remove_labelled(Lifecycle *l, Str label, Arena scratch, De
 {
     Pair        pair = {STR(LIFECYCLE_LABEL), label};
     const Json *items;
-    ABX_UNSET Err         none;
+    ABX_UNSET Err none;
     bool        killed, more;
     int         removed = 0;
 
@@ -359,7 +359,7 @@ static int lifecycle__remove_labelled(Lifecycle *l, Str label, Arena scratch, De
 static void lifecycle__undo_create(Lifecycle *l, Str label, Arena scratch, Err *err)
 {
     Deadline d = clock_after(LIMIT_CLEANUP_MS);
-    ABX_UNSET Err      none;
+    ABX_UNSET Err none;
     int      got = 0;
 
     client_cancel_fd(l->http, -1);
@@ -380,7 +380,7 @@ static void lifecycle__undo_create(Lifecycle *l, Str label, Arena scratch, Err *
 
 bool lifecycle_create(Lifecycle *l, const CreateRequest *rq, Arena *a, SandboxInfo *out, Deadline d, Err *err)
 {
-    ABX_UNSET char   label_text[33];
+    ABX_UNSET char label_text[33];
     Buf    json = buf_make(LIMIT_ANSWER);
     ABX_UNSET LifecycleAnswer in;
 
@@ -444,7 +444,7 @@ bool lifecycle_kill(Lifecycle *l, Str id, bool *killed, Deadline d, Err *err)
     LifecycleCall   call = {.method = "DELETE", .path = lifecycle__path(id, "", &a), .idempotent = true,
                    .deadline = lifecycle__soon(l, d), .what = "kill the sandbox", .sandbox = id};
     ABX_UNSET LifecycleAnswer in;
-    ABX_UNSET Err    no;
+    ABX_UNSET Err no;
     bool   ok = lifecycle__ask(l, &call, &a, &in, &no);
 
     *killed = ok;
@@ -545,7 +545,7 @@ static bool lifecycle__fields(const Json *headers, Arena *a, Header **out, size_
 
 bool lifecycle_endpoint(Lifecycle *l, Str id, int port, Arena *a, Endpoint *out, Deadline d, Err *err)
 {
-    ABX_UNSET char   behind[40];
+    ABX_UNSET char behind[40];
     ABX_UNSET LifecycleAnswer in;
 
     snprintf(behind, sizeof behind, "/endpoints/%d", port);
@@ -584,7 +584,7 @@ Str lifecycle_last_words(Lifecycle *l, Str id, Arena *a, Deadline d)
                           .deadline = lifecycle__soon(l, d),
                           .what = "read the container's log"};
     ABX_UNSET LifecycleAnswer in;
-    ABX_UNSET Err    none;
+    ABX_UNSET Err none;
 
     if (!lifecycle__ask(l, &call, a, &in, &none))
         return (Str){0};

@@ -205,7 +205,7 @@ static bool opensandbox__create(Provider *p, const CreateRequest *rq, Arena *a, 
     Lifecycle *l = opensandbox__server(p);
     Str        id;
     bool       killed;
-    ABX_UNSET Err        no;
+    ABX_UNSET Err no;
 
     if (!lifecycle_create(l, rq, a, out, d, err))
         return false;

@@ -44,7 +44,7 @@ Refusal refusal_read(int status, Headers headers, Str body, Str secret, Arena *a
 {
     Refusal     r = {.status = status};
     const Json *doc = NULL;
-    ABX_UNSET Err         none;
+    ABX_UNSET Err none;
 
     if (body.n && json_parse(body, a, &doc, &none)) {
         const Json *detail = json_get(doc, "detail");

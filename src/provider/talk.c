@@ -160,7 +160,7 @@ static size_t talk__waiting(const Talk *t)
 
 static void talk__flush(Talk *t)
 {
-    ABX_UNSET Err    none;
+    ABX_UNSET Err none;
     size_t n;
 
     while (talk__waiting(t) && !t->mute) {
@@ -318,7 +318,7 @@ static Step talk__cut(Talk *t, const char *how, Err *err)
 static void talk__trace(const Talk *t, const char *what, Str text)
 {
     const ProviderHost *host = &t->p->host;
-    ABX_UNSET char                line[ERR_TEXT_SIZE];
+    ABX_UNSET char line[ERR_TEXT_SIZE];
 
     if (!host->trace)
         return;
@@ -549,7 +549,7 @@ static bool talk__rests(Talk *t)
 {
     Arena       a = arena_make(ARENA_COMMAND);
     ABX_UNSET SandboxInfo info;
-    ABX_UNSET Err         none;
+    ABX_UNSET Err none;
     bool        was = t->paused;
 
     t->paused = t->id && t->p->kind->get(t->p, str_from(t->id), &a, &info, clock_after(LIMIT_CLEANUP_MS), &none) &&

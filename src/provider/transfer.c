@@ -80,7 +80,7 @@ static void transfer__remove(Execd *x, Str path, Arena scratch)
                       .code = E4000,
                       .deadline = clock_after(LIMIT_CLEANUP_MS)};
     ABX_UNSET ExecdReply reply;
-    ABX_UNSET Err        none;
+    ABX_UNSET Err none;
 
     client_cancel_fd(x->server->http, -1);
     if (!execd_ask(x, &call, &scratch, &reply, &none) && x->server->host->notice)
@@ -141,7 +141,7 @@ static bool transfer__send(Execd *x, Str temporary, int mode, TransferCount *cou
 {
     MultipartUpload upload;
     ABX_UNSET ExecdReply reply;
-    ABX_UNSET char            boundary[33];
+    ABX_UNSET char boundary[33];
     Buf             meta = buf_make(LIMIT_URL * 4);
     JsonOut         w = json_out(&meta, JSON_COMPACT);
 

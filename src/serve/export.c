@@ -27,7 +27,7 @@ static bool export__failed(const abx_error *e, Err *err)
 static const abx_details *export__details(abx_host **h, const char *id, Err *err)
 {
     abx_options        o = {.config_only = 1};
-    ABX_UNSET abx_error          e;
+    ABX_UNSET abx_error e;
     const abx_details *d = NULL;
 
     *h = abx_host_open(&o, &e);
@@ -150,7 +150,7 @@ static bool export__bytes(int fd, Str bytes, const char *name, Err *err)
 
 static bool export__copy(int from, int to, const char *name, Err *err)
 {
-    ABX_UNSET char    block[LIMIT_COPY_BLOCK];
+    ABX_UNSET char block[LIMIT_COPY_BLOCK];
     int64_t all = 0;
 
     for (;;) {
@@ -224,7 +224,7 @@ bool export_write(const char *id, const char *dir, const char *program, char ver
     const abx_details *d = export__details(&h, id, err);
     Buf                manifest = buf_make(LIMIT_SETTING);
     Str                name = str_from(dir);
-    ABX_UNSET char               random[17];
+    ABX_UNSET char random[17];
     bool               ok = d != NULL;
 
     while (name.n > 1 && name.p[name.n - 1] == '/')

@@ -60,7 +60,7 @@ static bool kit__declares(const Kit *k, const char *feature)
 
 static abx_session *kit__open(Kit *k)
 {
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     abx_session *s = abx_open(&k->options, &e);
 
     if (!s)
@@ -100,7 +100,7 @@ static bool kit__clear(Kit *k)
 static bool kit__kill_by_id(Kit *k, const char *id)
 {
     abx_session *s = kit__open(k);
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     abx_sandbox *b = s ? abx_attach(s, id, &e) : NULL;
     bool         ok = b && abx_kill(b, NULL, &e) == 0;
 
@@ -155,7 +155,7 @@ static bool kit__listed(Kit *k, const char *id)
 {
     abx_session *s = kit__open(k);
     KitSeek      seek = {.id = id};
-    ABX_UNSET abx_error    e;
+    ABX_UNSET abx_error e;
     bool         ok = s != NULL;
 
     if (ok && abx_list(s, &(abx_list_options){.limit = 100}, kit__seek, &seek, NULL, &e) != 0)
@@ -377,7 +377,7 @@ static bool kit__run(Kit *k)
 {
     static const char *const argv[] = {"echo", "contract"};
     KitRun                   r = kit__ran();
-    ABX_UNSET abx_error                e;
+    ABX_UNSET abx_error e;
     bool                     ok = kit__create(k);
 
     ok = ok && (kit__exec(k, &(abx_exec_options){.argv = argv, .argc = 2, .timeout_ms = 60000}, &r, &e) ||
@@ -395,7 +395,7 @@ static bool kit__exit_code(Kit *k)
     static const abx_pair env[] = {{"CONTRACT_VAR", "v1"}};
     const char           *line = "echo $CONTRACT_VAR";
     KitRun                r = kit__ran();
-    ABX_UNSET abx_error             e;
+    ABX_UNSET abx_error e;
     bool                  ok = kit__create(k) && kit__shell(k, "echo oops >&2; exit 3", NULL, 3, "", "oops");
 
     ok = ok && (kit__exec(k, &(abx_exec_options){.argv = &line, .argc = 1, .env = env, .env_count = 1, .timeout_ms = 60000},
@@ -410,7 +410,7 @@ static bool kit__stream(Kit *k)
 {
     const char *line = "echo one; sleep 0.3; echo two; exit 4";
     KitRun      r = kit__ran();
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     bool        ok = kit__create(k);
 
     ok = ok && (kit__exec(k, &(abx_exec_options){.argv = &line, .argc = 1, .timeout_ms = 60000}, &r, &e) ||
@@ -465,7 +465,7 @@ static bool kit__roundtrip(Kit *k)
 static bool kit__binary(Kit *k)
 {
     static const char text[] = "h\xc3\xa9llo \xe4\xb8\x96\xe7\x95\x8c";
-    ABX_UNSET char              bytes[1024];
+    ABX_UNSET char bytes[1024];
 
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)i;
@@ -558,7 +558,7 @@ static int kit__try(Kit *k, int which, abx_error *e)
 static bool kit__undeclared(Kit *k)
 {
     static const char *const features[] = {"sandbox.pause", "files.watch", "exec.run", "files.rw", "process.manage"};
-    ABX_UNSET abx_error                e;
+    ABX_UNSET abx_error e;
     bool                     any = false;
 
     for (size_t i = 0; i < COUNT_OF(features); i++)

@@ -470,7 +470,7 @@ static void running__line_in(Running *r, Str line)
     Arena       kept = c->a;
     const Json *doc;
     bool        later;
-    ABX_UNSET Err         none;
+    ABX_UNSET Err none;
 
     /* The id comes first, as JSON text, and then the request as the host sent it. */
     Str id = line;
@@ -492,7 +492,7 @@ static void running__line_in(Running *r, Str line)
 /* The server never waits for us: what it has to say is always read. */
 static void running__hear(Running *r)
 {
-    ABX_UNSET char     block[LIMIT_COPY_BLOCK];
+    ABX_UNSET char block[LIMIT_COPY_BLOCK];
     WireLine line;
     ssize_t  n = read(r->asks, block, sizeof block);
 
@@ -531,7 +531,7 @@ static bool running__wait(Running *r)
         {.fd = c->cancel_fd, .events = POLLIN}, {.fd = room ? w.fd : -1, .events = w.events},
     };
     Deadline d = !room ? DEADLINE_NONE : w.fd < 0 ? clock_after(0) : w.wait_ms < 0 ? DEADLINE_NONE : clock_after(w.wait_ms);
-    ABX_UNSET Err      none;
+    ABX_UNSET Err none;
 
     if (!poll_wait(fds, 4, -1, d, &none) && none.kind != ERR_TIMEOUT)
         return false;

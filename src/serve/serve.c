@@ -187,7 +187,7 @@ static void serve__introduce(Serve *s, Str id, const abx_details *d)
 static void serve__initialize(Serve *s, Str id, const Json *params)
 {
     abx_options o = serve__options(s, -1);
-    ABX_UNSET abx_error   e;
+    ABX_UNSET abx_error e;
     abx_host   *h = NULL;
     Str         protocol = json_str(json_get(params, "protocol")), provider = json_str(json_get(params, "provider_id"));
 
@@ -486,7 +486,7 @@ static void serve__line(Serve *s, const WireLine *line)
 {
     Str         id = wire_find_id(line->text);
     const Json *doc;
-    ABX_UNSET Err         err;
+    ABX_UNSET Err err;
 
     if (s->leaving)
         return;
@@ -581,7 +581,7 @@ static void serve__reap(Serve *s, ServeJob *j)
 
 static void serve__hear(Serve *s, ServeJob *j)
 {
-    ABX_UNSET char     block[LIMIT_COPY_BLOCK];
+    ABX_UNSET char block[LIMIT_COPY_BLOCK];
     WireLine line;
     ssize_t  n = read(j->out, block, sizeof block);
 
@@ -691,7 +691,7 @@ static bool serve__turn(Serve *s, Deadline d, Err *err)
 static void serve__end(Serve *s)
 {
     Deadline half = clock_after(LIMIT_SERVE_END_MS / 2), end = clock_after(LIMIT_SERVE_END_MS);
-    ABX_UNSET Err      none;
+    ABX_UNSET Err none;
 
     while (!s->broken && (serve__busy(s) || serve__unread(s)) && serve__turn(s, half, &none))
         continue;
@@ -727,7 +727,7 @@ static void serve__forget_environment(void)
 bool serve_run(const char *id, int in, int out, int signal_fd, Err *err)
 {
     Serve *s = mem_new(sizeof *s);
-    ABX_UNSET Err    why;
+    ABX_UNSET Err why;
     bool   ok = true;
 
     *s = (Serve){.provider = id, .in = in, .out = out, .signal_fd = signal_fd};

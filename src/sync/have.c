@@ -108,7 +108,7 @@ static Str have__part(Str path, char room[static LIMIT_SYNC_PATH + DRAFT_NAME])
 
 bool have_find(const Have *h, ItemKind kind, Str path, Item *i)
 {
-    ABX_UNSET char          room[LIMIT_SYNC_PATH + DRAFT_NAME];
+    ABX_UNSET char room[LIMIT_SYNC_PATH + DRAFT_NAME];
     unsigned char key[HAVE_KEY];
 
     if (h->n == 0 || path.n > LIMIT_SYNC_PATH)
@@ -179,7 +179,7 @@ static bool have__tell_file(HaveTeller *t, ItemKind kind, int fd, Str path, Err 
 /* What lies beside the root itself, were it a file. */
 static bool have__tell_beside(HaveTeller *t, Str at, Str name, Err *err)
 {
-    ABX_UNSET char        room[LIMIT_SYNC_PATH + DRAFT_NAME];
+    ABX_UNSET char room[LIMIT_SYNC_PATH + DRAFT_NAME];
     Str         path = have__part(at, room);
     int         fd = open(path.p, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
@@ -235,7 +235,7 @@ static bool have__tell_matches(HaveTeller *t, const char *folder, Str pattern, E
  * to where the target leads. */
 static Str have__where(const char *target, Str name, Buf *at)
 {
-    ABX_UNSET char        real[PATH_MAX];
+    ABX_UNSET char real[PATH_MAX];
     ABX_UNSET struct stat st;
     bool        into = stat(target, &st) == 0 && S_ISDIR(st.st_mode) && !str_eq(name, STR(".")) && !target_making(target);
 

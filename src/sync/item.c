@@ -53,7 +53,7 @@ static bool item__hash(Str hex, Item *i)
 bool item_parse(Str words, Item *i)
 {
     Item     is = {.path = i->path};
-    ABX_UNSET char     again[ITEM_WORDS];
+    ABX_UNSET char again[ITEM_WORDS];
     Str      rest = words, word, number, size;
     uint64_t n, bytes;
     size_t   kind = 0;

@@ -19,7 +19,7 @@ void order_free(Order *o)
 
 bool order_refuse(Err *err, Str path, const char *what)
 {
-    ABX_UNSET char  room[ORDER_SHOWN];
+    ABX_UNSET char room[ORDER_SHOWN];
     Arena a = {.p = room, .size = sizeof room};
     Str   shown = clean_path(path, &a);
 

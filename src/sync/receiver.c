@@ -90,7 +90,7 @@ static bool receiver__fatal(int sys)
 static bool receiver__failed(const Receiver *r, Str path, int sys, Err *err)
 {
     if (receiver__fatal(sys)) {
-        ABX_UNSET char  room[RECEIVER_SHOWN];
+        ABX_UNSET char room[RECEIVER_SHOWN];
         Arena a = {.p = room, .size = sizeof room};
         Str   shown = clean_path(path, &a);
         return err_sys(err, sys, E4000, "cannot write %.*s", STR_ARG(shown));

@@ -69,7 +69,7 @@ void sender_close(Sender *s)
 
 static bool sender__say(Sender *s, const Item *i, Err *err)
 {
-    ABX_UNSET char    words[ITEM_WORDS];
+    ABX_UNSET char words[ITEM_WORDS];
     TarHead h = {.type = TAR_RECORD, .name = i->path, .target = item_words(i, words)};
 
     if (s->rq.item)

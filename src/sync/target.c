@@ -16,7 +16,7 @@ enum { TARGET_SHOWN = 4096 };   /* what clean_path() takes */
 static bool target__failed(Err *err, int sys, const char *what, const char *path)
 {
     bool  missing = sys == ENOENT, denied = sys == EACCES || sys == EPERM || sys == EROFS;
-    ABX_UNSET char  room[TARGET_SHOWN];
+    ABX_UNSET char room[TARGET_SHOWN];
     Arena a = {.p = room, .size = sizeof room};
     Str   shown = clean_path(str_from(path), &a);
 
