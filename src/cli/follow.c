@@ -118,8 +118,10 @@ static int follow__signals(Follow *f)
         return follow__leave(f);
     if (number)
         f->kill_at = abx_exec_signal(f->x, number, &e) == 0 ? clock_after(FOLLOW_GRACE_MS) : clock_mono_ms();
-    if (f->leave_at != DEADLINE_NONE && clock_passed(f->leave_at))
+    if (f->leave_at != DEADLINE_NONE && clock_passed(f->leave_at)) {
+        output_notice(&f->run->out, "the command may still run: nothing was heard of its end");
         return follow__leave(f);
+    }
     if (f->kill_at != DEADLINE_NONE && !f->killed && !follow__over(f) && clock_passed(f->kill_at))
         follow__kill(f);
     return FOLLOW_ON;

@@ -1,9 +1,11 @@
 """Signals: the first goes to the remote process group, what is not gone after
 2 seconds is killed, a second leaves at once; the status is the signal's."""
 
+import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,13 @@ from live import both, daemon      # noqa: F401
 from test_exec_input import AUTO, MODES
 
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGQUIT, 131)]
+
+
+def _words(pid):
+    try:
+        return Path("/proc", pid, "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def begin(program, line, mark, *options, form=()):
@@ -49,6 +58,22 @@ def test_what_does_not_go_is_killed(both):
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 130 and 1.5 < time.monotonic() - started < 7
     assert both.gone(mark)
+
+
+@AUTO
+def test_an_end_of_which_nothing_is_heard(both):
+    """The keeper of the command says nothing any more."""
+    process = begin(both, "trap '' INT HUP; echo ready; while :; do sleep 0.1; done", "unheard")
+    shell = next(p for p in os.listdir("/proc") if p.isdigit() and _words(p)[:2] == [b"sh", b"-c"] and b"unheard" in _words(p))
+    keeper = int(Path(f"/proc/{shell}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(keeper, signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    try:
+        err = process.communicate(timeout=15)[1]
+        assert process.returncode == 130 and b"the command may still run: nothing was heard of its end\n" in err
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    assert both.gone("unheard", 10)
 
 
 @MODES
