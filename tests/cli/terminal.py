@@ -175,9 +175,10 @@ class Terminal:
         with contextlib.suppress(ProcessLookupError):
             self.shell.kill()
         self.shell.wait()
-        for fd in (self.leader, self.follower, self.told):
-            with contextlib.suppress(OSError):
-                os.close(fd)
+        # Once: a number that was closed is soon another's, a server's or a pipe's.
+        fds, self.leader, self.follower, self.told = {self.leader, self.follower, self.told} - {-1}, -1, -1, -1
+        for fd in fds:
+            os.close(fd)
 
 
 class Wire:

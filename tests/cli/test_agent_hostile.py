@@ -63,6 +63,7 @@ class Service:
         return self
 
     def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)        # or the thread waits on
         self.listener.close()
 
 

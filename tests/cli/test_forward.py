@@ -49,6 +49,7 @@ class Service:
         return self
 
     def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)        # or the thread waits on
         self.listener.close()
         for sock in self.open:
             sock.close()
@@ -164,7 +165,7 @@ def test_nobody_listens_there(osb):
     port = free_port()
     with Forward(osb, f"0:{port}") as f:
         for _ in range(2):
-            with f.connect() as sock, contextlib.suppress(ConnectionResetError):
+            with contextlib.suppress(ConnectionResetError), f.connect() as sock:
                 assert sock.recv(1) == b""
     assert f.err.count(f"abx: port {port} in the sandbox: Connection refused".encode()) == 2
 

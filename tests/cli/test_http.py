@@ -42,6 +42,7 @@ def test_addresses(abx, family, address, host):
     listener, port, seen = serve(family, address)
     abx.env = {"ABX_PROVIDER": "opensandbox", "ABX_OPENSANDBOX_BASE_URL": f"http://{host}:{port}"}
     ran = abx("--json", "sandbox", "list")
+    listener.shutdown(socket.SHUT_RDWR)     # or the thread waits on
     listener.close()
     assert ran.status == 0 and ran.doc == [], ran
     assert f"\r\nHost: {host}:{port}\r\n" in seen[0]

@@ -190,6 +190,7 @@ def relay(box):
     box.server.script = lambda request, answer: [scripted.answer(200, there) if "/endpoints/" in request.path else answer]
     yield made
     box.server.script = None
+    made.listener.shutdown(socket.SHUT_RDWR)        # or the thread waits on
     made.listener.close()
 
 
