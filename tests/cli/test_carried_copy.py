@@ -409,8 +409,7 @@ def half(own, target, mode="pipe", options="-", **more):
 
 
 def no_rest(target):
-    wait_for(lambda: os.listdir(target) == ["a"], 5)
-    assert oct(os.stat(target).st_mode) == "0o40755"
+    wait_for(lambda: os.listdir(target) == ["a"] and oct(os.stat(target).st_mode) == "0o40755", 5)
 
 
 def by_eof(h, t):
