@@ -15,7 +15,8 @@ static abx_file_info entries__info(const FileInfo *f, Arena *a)
         .name = arena_cstr(a, f->name), .path = arena_cstr(a, f->path),
         .type = f->type == FILE_REGULAR ? ABX_FILE : f->type == FILE_FOLDER ? ABX_FOLDER
               : f->type == FILE_LINK ? ABX_LINK : ABX_OTHER,
-        .target = f->target.n ? arena_cstr(a, f->target) : NULL, .size = f->size, .mode = f->mode, .modified = f->modified.n ? arena_cstr(a, f->modified) : NULL,
+        .target = f->target.n ? arena_cstr(a, f->target) : NULL, .size = f->size, .mode = f->mode,
+        .modified = f->modified.n ? arena_cstr(a, f->modified) : NULL,
     };
 }
 

@@ -200,7 +200,7 @@ bool entry_stat(Lifecycle *l, Str id, Str path, Arena *a, FileInfo *out, Deadlin
 {
     Execd x;
     ABX_UNSET Entry e;
-    Str   to;
+    Str   line, to;
     ABX_UNSET Err no;
 
     if (!entry_path(path, true, a, &path, err) || !execd_near(l, id, &x, d, err) ||
@@ -210,9 +210,12 @@ bool entry_stat(Lifecycle *l, Str id, Str path, Arena *a, FileInfo *out, Deadlin
         return err_set(err, ERR_NOT_FOUND, E4001, "there is nothing at %.*s in the sandbox", STR_ARG(path));
     path = arena_str(a, path);
     *out = entry__info(&e, entry__name(path), path);
-    /* The daemon does not say it. What has a line feed does not arrive as it is: it is not told. */
-    if (e.type == FILE_LINK && entry_run(&x, arena_fmt(a, "readlink -n -- %s && echo //", entry_quoted(path, a).p), "read", path, &to, a, d, &no) &&
-        str_ends(to, STR("//\n")) && !str_has_control((Str){to.p, to.n - 1}))
+    if (e.type != FILE_LINK)
+        return true;
+    /* The daemon does not say it. What has a line feed, or is not UTF-8, does not arrive as it is: it is not told. */
+    line = arena_fmt(a, "readlink -n -- %s && echo //", entry_quoted(path, a).p);
+    if (entry_run(&x, line, "read", path, &to, a, d, &no) && str_ends(to, STR("//\n")) &&
+        !str_has_control((Str){to.p, to.n - 1}) && utf8_valid(to) && !memmem(to.p, to.n, "\xef\xbf\xbd", 3))
         out->target = (Str){to.p, to.n - 3};
     return true;
 }
